@@ -1,0 +1,59 @@
+# OpenNeuronCore. `make help` lists the targets; every recipe is a command that a person could type.
+
+CONFIG ?= mini
+TOP    ?= tensor
+SET    ?=
+TEST   ?=
+SEED   ?=
+
+VENV := .venv
+RUN  := $(VENV)/bin/python -m
+SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long verilog bench bench-full utilisation waves clean
+
+help: ## list the targets
+	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Presets (CONFIG=): nano mini small inf1 trn1 inf2 trn2. Reports go to build/reports/, Verilog to build/verilog/.'
+
+setup: $(VENV)/ready ## make the virtual environment (the first target that needs it does so too)
+
+$(VENV)/ready: requirements.lock
+	@sh sim/check_system.sh
+	@echo 'Setting up .venv from requirements.lock (about a minute, once) …'
+	@rm -rf $(VENV)
+	@python3 -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, every bit checked
+	@$(RUN) sim.demo $(SELECTION)
+
+test: $(VENV)/ready ## run the tests (at most 12 minutes on two cores)
+	@$(RUN) pytest
+
+test-long: $(VENV)/ready ## run the tests and the long campaigns
+	@$(RUN) pytest -m 'long or not long'
+
+verilog: $(VENV)/ready ## write Verilog of CONFIG, TOP (pe, tile, array, tensor, psum, …) and SET
+	@$(RUN) hdl.generate $(SELECTION) TOP='$(TOP)'
+
+bench: $(VENV)/ready ## measure generation, build and simulation speed at 8 x 8 and 32 x 32
+	@$(RUN) sim.speed
+
+bench-full: $(VENV)/ready ## the same, and a full 128 x 128 array
+	@$(RUN) sim.speed FULL=yes
+
+utilisation: $(VENV)/ready ## small and ragged products on a 16 x 16 array: cycles and use
+	@$(RUN) sim.utilisation
+
+waves: $(VENV)/ready ## trace one cocotb bench into an FST file: TEST=<bench>[.<test>]
+	@$(RUN) sim.waves TEST='$(TEST)' SEED='$(SEED)'
+
+clean: ## remove what was generated here; the build cache in your cache folder stays
+	rm -rf build .pytest_cache .hypothesis $(VENV)
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

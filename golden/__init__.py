@@ -1,0 +1,1 @@
+"""The numpy model: what every block computes, to the bit."""

@@ -1,0 +1,89 @@
+"""Exact addition of two terms: the smaller is shifted to the larger, bits cut off below are remembered."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .layouts import EXPONENT_BITS, product_layout, unrounded_layout
+
+__all__ = ["AlignAdd", "window_bits"]
+
+INTEGER_BITS = 3
+
+
+def window_bits(x_fraction, y_fraction):
+    """Bits of the addition's window.
+
+    Bits may be cut off only at shifts of three and more. There the sum keeps at least half its larger term, so that a
+    result of 24 bits needs 25 fraction bits and a sticky bit; at shifts of up to two nothing may be lost.
+    """
+    return INTEGER_BITS + max(25, x_fraction + 2, y_fraction + 2)
+
+
+class AlignAdd(wiring.Component):
+    """``o = x + y``, exact but for a sticky bit; combinational.
+
+    Parameters
+    ----------
+    x_fraction, y_fraction : int
+        Fraction bits of the two terms.
+
+    Members
+    -------
+    x, y : In(product_layout)
+        The terms.
+    o : Out(unrounded_layout)
+        The sum, for :class:`~hdl.arith.normalize_round.NormalizeRound`.
+    """
+
+    def __init__(self, x_fraction, y_fraction):
+        self.window = window_bits(x_fraction, y_fraction)
+        self._x_fraction, self._y_fraction = x_fraction, y_fraction
+        super().__init__({
+            "x": In(product_layout(x_fraction)),
+            "y": In(product_layout(y_fraction)),
+            "o": Out(unrounded_layout(self.window)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        x, y, o, window = self.x, self.y, self.o, self.window
+
+        difference = Signal.like(x.exponent - y.exponent)
+        x_leads = Signal()
+        m.d.comb += [difference.eq(x.exponent - y.exponent), x_leads.eq(~difference[-1])]
+
+        def widened(term, fraction):
+            return Cat(Const(0, window - INTEGER_BITS - fraction), term.significand, Const(0, 1))
+
+        x_wide, y_wide = widened(x, self._x_fraction), widened(y, self._y_fraction)
+        leading, trailing = Signal(window), Signal(window)
+        m.d.comb += [leading.eq(Mux(x_leads, x_wide, y_wide)), trailing.eq(Mux(x_leads, y_wide, x_wide))]
+
+        distance_bits = (window - 1).bit_length()
+        distance = Signal(EXPONENT_BITS + 1)
+        shift = Signal(distance_bits)
+        m.d.comb += [
+            distance.eq(Mux(x_leads, difference, -difference)),
+            shift.eq(distance[:distance_bits] | (distance[distance_bits:] != 0).replicate(distance_bits)),
+        ]
+        shifted, cut = Signal(window), Signal(window)
+        m.d.comb += [shifted.eq(trailing >> shift), cut.eq((Const(1, 1) << shift) - 1)]
+
+        # What was cut off makes a difference smaller by less than one unit: the two's complement is then left
+        # without its +1, and the sticky bit says how much more there is.
+        subtracted = x.sign ^ y.sign
+        total = Signal(window + 1)
+        m.d.comb += [
+            o.sticky.eq((trailing & cut) != 0),
+            total.eq(leading + (Cat(shifted, Const(0, 1)) ^ subtracted.replicate(window + 1))
+                     + (subtracted & ~o.sticky)),
+            o.total.eq(total[:window]),
+            o.negative.eq(total[window]),
+            o.exponent.eq(Mux(x_leads, x.exponent, y.exponent)),
+            o.subtracted.eq(subtracted),
+            o.infinity.eq(x.infinity | y.infinity),
+            o.nan.eq(x.nan | y.nan | (x.infinity & y.infinity & subtracted)),
+            o.sign.eq(Mux(o.infinity, Mux(x.infinity, x.sign, y.sign), Mux(x_leads, x.sign, y.sign))),
+        ]
+        return m

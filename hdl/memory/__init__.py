@@ -1,0 +1,1 @@
+"""Memories: partial-sum buffer and operand buffers."""

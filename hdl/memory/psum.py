@@ -1,0 +1,174 @@
+"""The partial-sum buffer: a column of banks under each column of the array, with the adder that accumulates."""
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..arith.add import Add
+from ..arith.layouts import pack, partial_sum_layout
+from ..emit import place
+from .sram import SRAM
+
+__all__ = ["PartialSumColumn", "PartialSumBuffer", "ACCUMULATE_DISTANCE", "destination_layout", "read_layout"]
+
+ACCUMULATE_DISTANCE = 3
+"""Cycles between a sum and the next accumulation onto the same word."""
+
+WORD_BITS = 32
+RAW_BITS = slice(0, WORD_BITS)
+
+
+def destination_layout(core):
+    """Where a column of sums goes: the first ``columns`` partitions, word ``offset`` of ``bank``.
+
+    ``commit`` says that there is a sum at all, ``last`` that it ends an instruction. With ``integer`` or ``transpose``
+    the sum is 32 raw bits; integers accumulate modulo 2**32, transposes never do.
+    """
+    return data.StructLayout({
+        "commit": 1, "last": 1, "accumulate": 1, "integer": 1, "transpose": 1, "columns": core.cols.bit_length(),
+        **_word_fields(core),
+    })
+
+
+def read_layout(core):
+    """One word to read in every partition."""
+    return data.StructLayout({"enable": 1, **_word_fields(core)})
+
+
+def _word_fields(core):
+    return {"bank": (core.psum_banks - 1).bit_length(), "offset": (core.psum_bank_words - 1).bit_length()}
+
+
+class PartialSumColumn(wiring.Component):
+    """One partition: ``psum_banks`` memories of ``psum_bank_bytes``, zero at the start, and a binary32 adder.
+
+    A sum overwrites its word or is added to it, old + new (rule N3). The word can be read, and accumulated onto,
+    :data:`ACCUMULATE_DISTANCE` cycles later. A read must not name a bank on which sums are on their way; whoever issues
+    both keeps them apart.
+
+    Latency: read 1 cycle. Throughput: one sum a cycle, and one read a cycle from another bank.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+
+    Members
+    -------
+    column : In
+        Number of this column.
+    sum : In(partial_sum_layout)
+    destination : In(destination_layout)
+    read : In(read_layout)
+    read_data : Out(32)
+        Held until the next read.
+    """
+
+    module_name = "onc_psum_column"
+
+    def __init__(self, core):
+        self._core = core
+        super().__init__({
+            "column": In(max(1, (core.cols - 1).bit_length())),
+            "sum": In(partial_sum_layout), "destination": In(destination_layout(core)),
+            "read": In(read_layout(core)), "read_data": Out(WORD_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        destination = self.destination
+        writes = Signal()
+        m.d.comb += writes.eq(destination.commit & (self.column < destination.columns))
+
+        # First cycle: the old word is fetched. Second: it meets the sum in the adder. Third: rounded and written.
+        adding, storing = Signal.like(destination), Signal.like(destination)
+        adds, stores = Signal(), Signal()
+        m.d.sync += [adding.eq(destination), storing.eq(adding), adds.eq(writes), stores.eq(adds)]
+        new, result, raw = Signal(WORD_BITS), Signal(WORD_BITS), Signal()
+        is_raw = destination.integer | destination.transpose
+        m.d.sync += new.eq(Mux(is_raw, self.sum.as_value()[RAW_BITS], pack(self.sum)))
+
+        banks = []
+        for index in range(self._core.psum_banks):
+            bank = SRAM(WORD_BITS, self._core.psum_bank_words)
+            m.submodules[f"bank_{index}"] = place(platform, bank)
+            banks.append(bank)
+            fetches = writes & destination.accumulate & (destination.bank == index)
+            m.d.comb += [
+                bank.read_enable.eq(fetches | (self.read.enable & (self.read.bank == index))),
+                bank.read_address.eq(Mux(fetches, destination.offset, self.read.offset)),
+                bank.write_enable.eq(stores & (storing.bank == index)),
+                bank.write_address.eq(storing.offset),
+                bank.write_data.eq(result),
+            ]
+        words = Array(bank.read_data for bank in banks)
+        old = words[adding.bank]
+
+        m.submodules.add = add = Add()
+        m.d.comb += [add.a.eq(old), add.b.eq(new)]
+        kept = Signal(WORD_BITS)
+        m.d.sync += [
+            kept.eq(Mux(adding.accumulate & adding.integer, old + new, new)),
+            raw.eq(~adding.accumulate | adding.integer),
+        ]
+        m.d.comb += result.eq(Mux(raw, kept, add.o))
+
+        shown = Signal.like(self.read.bank)
+        with m.If(self.read.enable):
+            m.d.sync += shown.eq(self.read.bank)
+        m.d.comb += self.read_data.eq(words[shown])
+        return m
+
+
+class PartialSumBuffer(wiring.Component):
+    """A :class:`PartialSumColumn` for each column of the array; the destination travels along with the wavefront.
+
+    Latency: a destination reaches column j after j cycles; a read gives all partitions' words after 1 cycle;
+    ``retired`` comes when the word of the last column is stored, ``cols + 2`` cycles after the destination.
+    Throughput: one column of sums and one read a cycle.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+
+    Members
+    -------
+    sums : In, cols x partial_sum_layout
+        Column j's sum j cycles after its destination.
+    destination : In(destination_layout)
+    read : In(read_layout)
+    read_data : Out(32 * cols)
+    retired : Out(1)
+        High for a cycle when the last sum of an instruction is stored everywhere.
+    """
+
+    module_name = "onc_psum"
+
+    def __init__(self, core):
+        self._core = core
+        super().__init__({
+            "sums": In(core.cols * partial_sum_layout.size),
+            "destination": In(destination_layout(core)),
+            "read": In(read_layout(core)), "read_data": Out(WORD_BITS * core.cols),
+            "retired": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        columns = []
+        destination = self.destination
+        for index in range(self._core.cols):
+            column = PartialSumColumn(self._core)
+            m.submodules[f"column_{index}"] = place(platform, column)
+            columns.append(column)
+            m.d.comb += [column.column.eq(index), column.sum.eq(self.sums.word_select(index, partial_sum_layout.size)),
+                         column.destination.eq(destination), column.read.eq(self.read)]
+            onward = Signal.like(destination, name=f"destination_{index + 1}")
+            m.d.sync += onward.eq(destination)
+            destination = onward
+        m.d.comb += self.read_data.eq(Cat(column.read_data for column in columns))
+
+        # The last column's word is written at the end of the second cycle after its destination.
+        ends = Signal(ACCUMULATE_DISTANCE - 1)
+        m.d.sync += ends.eq(Cat(destination.commit & destination.last, ends))
+        m.d.comb += self.retired.eq(ends[-1])
+        return m

@@ -1,0 +1,1 @@
+"""The tensor engine: processing element, tile, array, engine."""

@@ -1,0 +1,1 @@
+"""Running the hardware: builds, drivers, benches, demonstrations."""

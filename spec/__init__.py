@@ -1,0 +1,1 @@
+"""What hardware and golden model agree on: configurations, number formats, operations. Plain data and pure functions."""

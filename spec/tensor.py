@@ -1,0 +1,156 @@
+"""What the tensor engine can be asked to do: legal operands, sizes, and the order of a long contraction."""
+
+import enum
+from dataclasses import dataclass
+
+from .errors import SpecError, choices
+
+__all__ = ["FP32_PASSES", "WEIGHTS_PER_CYCLE", "Matmul", "Opcode", "check_matmul", "check_transpose", "command_fields",
+           "contraction_tiles", "encode_command", "is_paired_always"]
+
+FP32_PASSES = 4
+"""Cycles that one column of ``moving`` takes when an operand is fp32 (rule N4)."""
+
+WEIGHTS_PER_CYCLE = 2
+"""Elements of ``stationary`` that enter each row a cycle.
+
+Our choice. Two let a load of ``cols`` weights follow one wavefront and lead the next at a distance of ``cols / 2``
+cycles, which is the 64 cycles that AWS gives as the shortest interval of a 128 x 128 array; more would not shorten it,
+since the wavefront itself crosses one column a cycle.
+"""
+
+
+def is_paired_always(name):
+    """Whether a format always goes two elements to a row (int8, rule N13)."""
+    return name == "int8"
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """The numeric form of one matrix product: ``result[M, N] = stationary[K, M]^T . moving[K, N]``.
+
+    Parameters
+    ----------
+    stationary, moving : str
+        Formats of the operands.
+    paired : bool
+        Elements p and p + ceil(K/2) share row p (rules N5, N13).
+    """
+
+    stationary: str
+    moving: str
+    paired: bool = False
+
+    @property
+    def is_integer(self):
+        """Sums are int32 that wrap (N13), not binary32."""
+        return self.stationary == "int8"
+
+    @property
+    def passes(self):
+        """Cycles for each column of ``moving``."""
+        return FP32_PASSES if "fp32" in (self.stationary, self.moving) else 1
+
+
+def check_matmul(core, matmul):
+    """Refuse, with :class:`SpecError`, a product that ``core`` (a ``CoreConfig``) does not compute (rules N1, N5, N13)."""
+    for field in ("stationary", "moving"):
+        if getattr(matmul, field) not in core.formats:
+            raise SpecError(field, getattr(matmul, field), choices(core.formats))
+    both = {matmul.stationary, matmul.moving}
+    if "fp32" in both and not both <= {"fp32", "tf32"}:
+        raise SpecError("moving", matmul.moving, f"fp32 or tf32 with {matmul.stationary}"
+                        if matmul.stationary == "fp32" else "fp32 only with fp32 or tf32")
+    if "int8" in both and both != {"int8"}:
+        raise SpecError("moving", matmul.moving, "int8 only with int8")
+    if both == {"fp8_e4m3", "fp8_e4m3fn"}:
+        raise SpecError("moving", matmul.moving, "fp8_e4m3 and fp8_e4m3fn never together")
+    if matmul.is_integer and not matmul.paired:
+        raise SpecError("paired", matmul.paired, "true with int8")
+    if matmul.paired:
+        if not core.pair_formats:
+            raise SpecError("paired", matmul.paired, "false where no format is configured for pairs")
+        for field in ("stationary", "moving"):
+            if getattr(matmul, field) not in core.pair_formats:
+                raise SpecError(field, getattr(matmul, field), "in pairs " + choices(core.pair_formats))
+
+
+def check_transpose(core, format_name):
+    """Refuse, with :class:`SpecError`, a transpose that ``core`` does not do (rule N14)."""
+    if not core.transpose:
+        raise SpecError("transpose", True, "false where transpose is not configured")
+    if format_name not in core.formats:
+        raise SpecError("stationary", format_name, choices(core.formats))
+
+
+def contraction_tiles(rows, contraction, paired=False):
+    """The pieces of a long contraction in the order they are summed (rule N2).
+
+    Returns
+    -------
+    list of slice
+        Ascending, each ``rows`` elements (``2 * rows`` in pairs), the remainder last.
+    """
+    step = 2 * rows if paired else rows
+    return [slice(start, min(start + step, contraction)) for start in range(0, contraction, step)]
+
+
+class Opcode(enum.IntEnum):
+    """What a command asks of the tensor engine."""
+
+    LOAD = 0
+    """Take the next ``stationary`` into the array's spare weights."""
+    MULTIPLY = 1
+    """Stream ``moving`` through the weights loaded last, into a bank of the partial-sum buffer."""
+    READ = 2
+    """Send part of a bank to ``results``."""
+
+
+def command_fields(core):
+    """Fields of a tensor-engine command as (name, width) pairs, lowest bits first; the encoding is our own.
+
+    ======================== ============ =======================================================================
+    field                    used by      meaning
+    ======================== ============ =======================================================================
+    opcode                   all          an :class:`Opcode`
+    format                   LOAD, MULTIPLY  code of the operand's format
+    first_row                LOAD         row of the first element of the contraction
+    contraction              LOAD         K, elements of the contraction; in pairs up to twice the rows
+    columns                  LOAD         M, columns of ``stationary``
+    paired                   LOAD         two elements a row (N5, N13)
+    transpose                LOAD         the multiplication to come is N14's; it takes no ``moving``
+    count                    MULTIPLY, READ  N, columns of ``moving`` or words to read; K for a transpose
+    bank, offset             MULTIPLY, READ  first word of the result in every partition
+    accumulate               MULTIPLY     add to what the bank holds (N3) instead of overwriting it
+    ======================== ============ =======================================================================
+    """
+    return (
+        ("opcode", 2), ("format", 4),
+        ("first_row", max(1, (core.rows - 1).bit_length())), ("contraction", (2 * core.rows).bit_length()),
+        ("columns", core.cols.bit_length()), ("paired", 1), ("transpose", 1),
+        ("count", core.psum_bank_words.bit_length()),
+        ("bank", (core.psum_banks - 1).bit_length()), ("offset", (core.psum_bank_words - 1).bit_length()),
+        ("accumulate", 1),
+    )
+
+
+def encode_command(core, **values):
+    """A command as an integer; fields not named are zero.
+
+    Raises
+    ------
+    SpecError
+        A field that does not exist or a value that does not fit it.
+    """
+    fields = dict(command_fields(core))
+    for name in values:
+        if name not in fields:
+            raise SpecError("command field", name, choices(fields))
+    word, position = 0, 0
+    for name, width in fields.items():
+        value = int(values.get(name, 0))
+        if not 0 <= value < 1 << width:
+            raise SpecError(name, value, f"0 to {(1 << width) - 1}")
+        word |= value << position
+        position += width
+    return word
