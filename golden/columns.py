@@ -16,10 +16,12 @@ import numpy as np
 
 from .arith import fma_values, wide_fma_values
 
-__all__ = ["column_sums", "pair_column_sums", "sums_by_steps"]
+__all__ = ["column_sums", "pair_column_sums", "sums_by_steps", "Product", "CANDIDATES", "keeps_order"]
 
 _STEP_BLOCK = (16, 512)
-_STEP_ELEMENTS = 8192
+_STEP_ELEMENTS = 16 * 512
+"""Results that are stepped together: few enough for their float64 intermediates to stay in the cache."""
+
 _WORTH_A_BLOCK = 4096
 """Results below which padding to a whole block costs more than it saves."""
 
@@ -29,15 +31,17 @@ def column_sums(stationary, moving, wide):
 
     ``wide`` says that an operand has 24 significand bits (fp32); otherwise both have at most 11.
     """
-    may_underflow, may_overflow = _product_limits(stationary, moving, 24 if wide else 11)
-    exact = not (wide or may_overflow or may_underflow.any())
+    (a_low, a_high), (b_low, b_high) = (_exponents(x, 24 if wide else 11) for x in (stationary, moving))
+    may_underflow = a_low.min() + b_low.min() < -149
+    exact = not wide and not may_underflow and a_high + b_high <= 128
     product = _find_product(stationary, moving, len(stationary), wide=not exact)
     if product is None:
         if exact:
             return _grouped_sums(_PLAIN, stationary[:, None], moving[:, None])
         return sums_by_steps(stationary, moving, wide)
     sums = _grouped_sums(product, stationary[None], moving[None])
-    _restore_zeros(sums, may_underflow, stationary, moving)
+    if may_underflow:
+        _restore_zeros(sums, a_low[:, None] + b_low < -149, stationary, moving)
     return sums
 
 
@@ -97,20 +101,6 @@ def _pad(operand, first, width):
     return padded
 
 
-def _product_limits(stationary, moving, significand_bits):
-    """Whether products may fall below or beyond binary32, by the operands' exponents.
-
-    Returns
-    -------
-    may_underflow : bool array [M, N]
-        False where every product is a multiple of 2^-149, so that no sum rounds to -0.
-    may_overflow : bool
-        False if every finite product is below 2^128.
-    """
-    (a_low, a_high), (b_low, b_high) = (_exponents(x, significand_bits) for x in (stationary, moving))
-    return a_low[:, None] + b_low < -149, a_high + b_high > 128
-
-
 def _exponents(values, significand_bits):
     """``low, high``: a column's finite elements are multiples of 2^low[column], and all are below 2^high."""
     magnitudes = values.view(np.uint32) & np.uint32(0x7FFFFFFF)
@@ -121,7 +111,10 @@ def _exponents(values, significand_bits):
 
 
 def _restore_zeros(sums, may_underflow, stationary, moving):
-    """Compute zeros that may be -0 again, step by step: a matrix product may have added +0 at its end."""
+    """Compute zeros again, step by step, whose products may underflow: they may be -0, which a matrix product's end makes +0.
+
+    Where all products are multiples of 2^-149, no sum rounds to -0.
+    """
     zeros = np.nonzero((sums == 0) & may_underflow)
     for start in range(0, len(zeros[0]), _STEP_ELEMENTS):
         m, n = (index[start:start + _STEP_ELEMENTS] for index in zeros)
@@ -163,8 +156,8 @@ _PLAIN = Product(_multiply_and_add, 64, 512, is_padded=False)
 
 CANDIDATES = (
     Product(_blas, 64, 512),
-    # OpenBLAS's kernels for AVX2 keep two running sums at the ends of each piece of up to 320 columns, and in rows beyond a
-    # multiple of 12; those for AVX-512 keep the order everywhere.
+    # OpenBLAS's kernels for AVX-512 keep the order everywhere; those for AVX2 have another one in the first and last 8 columns
+    # of each piece of up to 320, and in rows beyond a multiple of 12.
     Product(_blas, 48, 256, guard=8),
     Product(_einsum, 64, 1024),
 )

@@ -14,7 +14,14 @@ from .model import Model
 
 __all__ = ["Program", "TensorDriver", "EngineRun"]
 
-REPEATED_MODULES = ("onc_tile",)
+SMALL_ARRAY = 64
+"""Elements up to which the processing element itself is compiled once: quick to build, but each call costs time."""
+
+
+def repeated_modules(core):
+    """Modules to compile once each: whole tiles where speed counts, single elements where building would take longer."""
+    element = "onc_pe" if core.rows * core.cols <= SMALL_ARRAY else "onc_tile"
+    return (element, "onc_row_feeder", "onc_psum_column")
 
 
 @dataclass
@@ -161,7 +168,7 @@ class TensorDriver:
 
     def __init__(self, core, model=None):
         self.core = core
-        self.model = model or Model.build(emit(TensorEngine(core)), hierarchical=REPEATED_MODULES)
+        self.model = model or Model.build(emit(TensorEngine(core)), hierarchical=repeated_modules(core))
         self.model.reset()
 
     def utilisation(self, run, pair=False):

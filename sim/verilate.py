@@ -9,10 +9,12 @@ from sim import cache, toolchain
 __all__ = ["OPTIMISE", "COMPILE", "build_key", "write_sources", "control_file", "hierarchical_blocks", "build_options",
            "compile_flags", "verilate", "compile_design", "runtime", "cpp_names"]
 
-# Measured on arrays of processing elements: together about 17 % faster than Verilator's own choice.
+# Measured on arrays of processing elements: 12 % faster than Verilator's own choice.
 OPTIMISE = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-fno-gate")
-COMPILE = "-O3 -march=native -fPIC -fno-gnu-unique"
+# On a tile of 8 x 8 elements -O1 compiles five times as fast as -O3, and runs as fast.
+COMPILE = "-O1 -march=native -fPIC -fno-gnu-unique"
 _COMPILE_ONCE = "-O0 -fPIC -fno-gnu-unique"  # code that runs once, when a model starts
+_COMPILE_OURS = f"-std=c++17 {COMPILE} -O2"  # the loops around a design, which are small
 
 # What Amaranth's Verilog does on purpose. UNOPTFLAT is not among them: it finds combinational loops.
 _WAIVED = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEOVERLAP", "CASEINCOMPLETE", "CMPCONST", "UNSIGNED", "ASCRANGE")
@@ -29,7 +31,7 @@ def build_key(emission, **others):
     """Content key of a build: the design, the tools, how code is compiled, and whatever else decides this build."""
     files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in emission.files.items()}
     return cache.content_key(top=emission.top, files=files, tools=toolchain.identity(),
-                             compile=[COMPILE, _COMPILE_ONCE], **others)
+                             compile=[COMPILE, _COMPILE_ONCE, _COMPILE_OURS], **others)
 
 
 def write_sources(emission, folder):
@@ -69,8 +71,8 @@ def build_options(blocks, trace):
 def compile_flags(trace):
     """Compiler arguments for a file of ours that includes the design's ``Vtop.h``."""
     root = toolchain.verilator_root()
-    return ["-std=c++17", *COMPILE.split(), f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_FST={int(trace)}",
-            "-DVM_COVERAGE=0", f"-I{root}/include", f"-I{root}/include/vltstd", "-I.", "-Iobj"]
+    return [*_COMPILE_OURS.split(), f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_FST={int(trace)}", "-DVM_COVERAGE=0",
+            f"-I{root}/include", f"-I{root}/include/vltstd", "-I.", "-Iobj"]
 
 
 def verilate(build, emission, control, arguments):

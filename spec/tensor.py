@@ -52,27 +52,28 @@ class Matmul:
         return FP32_PASSES if "fp32" in (self.stationary, self.moving) else 1
 
 
+def _go_together(stationary, moving):
+    both = {stationary, moving}
+    if "int8" in both:
+        return both == {"int8"}
+    if "fp32" in both:
+        return both <= {"fp32", "tf32"}
+    return both != {"fp8_e4m3", "fp8_e4m3fn"}
+
+
 def check_matmul(core, matmul):
     """Refuse, with :class:`SpecError`, a product that ``core`` (a ``CoreConfig``) does not compute (rules N1, N5, N13)."""
-    for field in ("stationary", "moving"):
-        if getattr(matmul, field) not in core.formats:
-            raise SpecError(field, getattr(matmul, field), choices(core.formats))
-    both = {matmul.stationary, matmul.moving}
-    if "fp32" in both and not both <= {"fp32", "tf32"}:
-        raise SpecError("moving", matmul.moving, f"fp32 or tf32 with {matmul.stationary}"
-                        if matmul.stationary == "fp32" else "fp32 only with fp32 or tf32")
-    if "int8" in both and both != {"int8"}:
-        raise SpecError("moving", matmul.moving, "int8 only with int8")
-    if both == {"fp8_e4m3", "fp8_e4m3fn"}:
-        raise SpecError("moving", matmul.moving, "fp8_e4m3 and fp8_e4m3fn never together")
+    formats = core.pair_formats if matmul.paired else core.formats
+    if not formats:
+        raise SpecError("paired", matmul.paired, "false where no format is configured for pairs")
+    if matmul.stationary not in formats:
+        raise SpecError("stationary", matmul.stationary, choices(formats) + " in pairs" * matmul.paired)
+    partners = [name for name in formats if _go_together(matmul.stationary, name)]
+    if matmul.moving not in partners:
+        raise SpecError("moving", matmul.moving, f"{choices(partners)} with {matmul.stationary}"
+                        + " in pairs" * matmul.paired)
     if matmul.is_integer and not matmul.paired:
         raise SpecError("paired", matmul.paired, "true with int8")
-    if matmul.paired:
-        if not core.pair_formats:
-            raise SpecError("paired", matmul.paired, "false where no format is configured for pairs")
-        for field in ("stationary", "moving"):
-            if getattr(matmul, field) not in core.pair_formats:
-                raise SpecError(field, getattr(matmul, field), "in pairs " + choices(core.pair_formats))
 
 
 def check_transpose(core, format_name):
@@ -96,33 +97,47 @@ def contraction_tiles(rows, contraction, paired=False):
 
 
 class Opcode(enum.IntEnum):
-    """What a command asks of the tensor engine."""
+    """What a command asks of the tensor engine. Results are as if commands were executed one after another.
+
+    A command that asks for nothing does nothing and takes no operands: a LOAD without columns or contraction, a
+    MULTIPLY or READ with a count of zero, a MULTIPLY before the first LOAD since reset, an opcode that is not named
+    here.
+    """
 
     LOAD = 0
-    """Take the next ``stationary`` into the array's spare weights."""
+    """Take the next ``stationary`` as the weights of the MULTIPLYs that follow. A LOAD that no MULTIPLY follows has no
+    effect but to take its operands."""
     MULTIPLY = 1
-    """Stream ``moving`` through the weights loaded last, into a bank of the partial-sum buffer."""
+    """Stream ``count`` columns of ``moving`` through the weights, into ``count`` words from ``offset`` of ``bank`` in
+    the first ``columns`` partitions; other words stay as they are."""
     READ = 2
-    """Send part of a bank to ``results``."""
+    """Send ``count`` words from ``offset`` of ``bank``, of all partitions, to ``results``."""
 
 
 def command_fields(core):
     """Fields of a tensor-engine command as (name, width) pairs, lowest bits first; the encoding is our own.
 
-    ======================== ============ =======================================================================
-    field                    used by      meaning
-    ======================== ============ =======================================================================
-    opcode                   all          an :class:`Opcode`
-    format                   LOAD, MULTIPLY  code of the operand's format
-    first_row                LOAD         row of the first element of the contraction
-    contraction              LOAD         K, elements of the contraction; in pairs up to twice the rows
-    columns                  LOAD         M, columns of ``stationary``
-    paired                   LOAD         two elements a row (N5, N13)
-    transpose                LOAD         the multiplication to come is N14's; it takes no ``moving``
-    count                    MULTIPLY, READ  N, columns of ``moving`` or words to read; K for a transpose
-    bank, offset             MULTIPLY, READ  first word of the result in every partition
-    accumulate               MULTIPLY     add to what the bank holds (N3) instead of overwriting it
-    ======================== ============ =======================================================================
+    =============== ================ ===========================================================================
+    field           used by          meaning
+    =============== ================ ===========================================================================
+    opcode          all              an :class:`Opcode`
+    format          LOAD, MULTIPLY   code of the operand's format
+    first_row       LOAD             row of the first element of the contraction
+    contraction     LOAD             K, elements of the contraction; in pairs up to twice the rows
+    columns         LOAD             M, columns of ``stationary``
+    paired          LOAD             two elements a row (N5, N13)
+    transpose       LOAD             the multiplications to come are N14's; they take no ``moving``: their n-th
+                                     word holds the bits of the n-th row from ``first_row``
+    count           MULTIPLY, READ   N, columns of ``moving`` or words to read
+    bank, offset    MULTIPLY, READ   first word of the result in every partition
+    accumulate      MULTIPLY         add to what the bank holds (N3) instead of overwriting it; never with transpose
+    =============== ================ ===========================================================================
+
+    Operands enter as slots of ``core.slot_bits``: an element in the low bits, in pairs element p in the low byte of row
+    ``first_row + p`` and element p + ceil(K/2) in the byte above; bits beyond an element are ignored. A word of
+    ``stationary`` holds, row after row from row 0 in the lowest bits, the slots of columns 2i and 2i + 1; a word of
+    ``moving`` holds one column. The hardware takes any ``first_row``; public machines start at multiples of
+    ``core.quadrant``. A MULTIPLY of transposed weights starts from ``first_row`` each time and counts at most to K.
     """
     return (
         ("opcode", 2), ("format", 4),
@@ -134,18 +149,27 @@ def command_fields(core):
     )
 
 
+def _check_extent(field, values, low, high):
+    if not low <= values.get(field, 0) <= high:
+        raise SpecError(field, values[field], f"{low} to {high} here")
+
+
 def encode_command(core, **values):
     """A command as an integer; fields not named are zero.
 
     Raises
     ------
     SpecError
-        A field that does not exist or a value that does not fit it.
+        A field that does not exist, or a value that reaches beyond the array or a bank.
     """
     fields = dict(command_fields(core))
     for name in values:
         if name not in fields:
             raise SpecError("command field", name, choices(fields))
+    _check_extent("columns", values, 0, core.cols)
+    per_row = 2 if values.get("paired") else 1
+    _check_extent("contraction", values, 0, per_row * (core.rows - values.get("first_row", 0)))
+    _check_extent("count", values, 0, core.psum_bank_words - values.get("offset", 0))
     word, position = 0, 0
     for name, width in fields.items():
         value = int(values.get(name, 0))

@@ -99,7 +99,7 @@ def _random_floats(rng, fmt, shape, anything):
     finite = np.where((anything & (top - 1)) > fmt.max_finite, anything & (top | (top >> 1) - 1), anything)
     bits = _choose(rng, [finite, power, subnormal, near, ordinary])
     if fmt.padding:
-        # Half of the elements carry bits below the fraction, a quarter of those exactly a tie; never past the largest finite.
+        # Half of the elements carry bits below the fraction, half of those exactly a tie; none passes the largest finite.
         low = _choose(rng, [np.zeros(shape, np.int64), rng.integers(0, unit, shape),
                             np.full(shape, unit >> 1), np.zeros(shape, np.int64)])
         bits = np.where((bits & (top - 1)) < fmt.max_finite, bits & ~(unit - 1) | low, bits)
@@ -219,12 +219,18 @@ def _ties(rng, a_format, b_format, count):
 
 def _near_ties(rng, a_format, b_format, count):
     a_fmt, b_fmt = find_format(a_format), find_format(b_format)
-    units = rng.integers(1, 4, count)  # (1 + units * u) * (1 - units * u), mostly
-    below_two = (1 << b_fmt.fraction_bits) - np.where(rng.random(count) < 0.8, 2 * units, 1) % (1 << b_fmt.fraction_bits)
-    a = _assemble(rng, a_fmt, rng.integers(a_fmt.min_exponent, a_fmt.max_exponent, count), units)
-    b = _assemble(rng, b_fmt, rng.integers(b_fmt.min_exponent, b_fmt.max_exponent, count), below_two)
+    short, long = sorted((a_fmt.fraction_bits, b_fmt.fraction_bits))
+    power = 1 << (short + long + 1)
+    significands = (1 << short) + np.arange(1, min(1 << short, 4096))
+    partners = np.rint(power / significands).astype(np.int64)
+    hair = np.abs(significands * partners - power)
+    best = rng.choice(np.argsort(hair + (hair == 0) * power)[:32], count)  # the hair is there, and shortest
+    chosen = [significands[best], partners[best]]
+    a_chosen, b_chosen = chosen if a_fmt.fraction_bits == short else reversed(chosen)
+    a, b = (_assemble(rng, fmt, rng.integers(fmt.min_exponent, fmt.max_exponent, count), significand - (1 << fmt.fraction_bits))
+            for fmt, significand in ((a_fmt, a_chosen), (b_fmt, b_chosen)))
     product = _values(a, a_format) * _values(b, b_format)
-    return a, b, bits_near(rng, "fp32", _exponent_of(product) + rng.integers(24, 27, count))
+    return a, b, bits_near(rng, "fp32", _exponent_of(product) + rng.integers(24, 26, count))
 
 
 def _carries(rng, a_format, b_format, count):

@@ -6,9 +6,12 @@ the significand, so zero keeps its sign; the others are ``(sign, "inf")`` and ``
 
 from fractions import Fraction
 
+import numpy as np
+
 from spec.formats import FLOAT_FORMATS
 
-__all__ = ["NAN", "number", "product", "total", "rounded", "as_fraction", "fma", "pair_step", "add", "multiply"]
+__all__ = ["NAN", "number", "product", "total", "rounded", "as_fraction", "fma", "pair_step", "add", "multiply",
+           "matmul"]
 
 NAN = (0, "nan")
 FP32 = FLOAT_FORMATS["fp32"]
@@ -112,3 +115,35 @@ def pair_step(x0, y0, x1, y1, z):
     """Binary32 ``z + (x0 * y0 + x1 * y1)`` rounded after each addition (rule N5), as a pattern."""
     products = rounded(total(product(x0, y0), product(x1, y1)))
     return rounded(total(z, number(products, FP32)))
+
+
+def matmul(stationary, moving, form, rows=10 ** 9):
+    """``stationary[K, M]^T . moving[K, N]`` on an array of ``rows`` rows (rules N1 to N5, N13): uint32 patterns ``[M, N]``.
+
+    ``form`` is a ``spec.tensor.Matmul``. One result at a time, so for small sizes only.
+    """
+    step = 2 * rows if form.paired else rows
+    result = np.zeros((stationary.shape[1], moving.shape[1]), np.uint32)
+    for m, n in np.ndindex(*result.shape):
+        sums = [_tile_sum(stationary[k:k + step, m], moving[k:k + step, n], form) for k in range(0, len(moving), step)]
+        joined = sums[0]
+        for tile in sums[1:]:
+            joined = (joined + tile) % 2 ** 32 if form.is_integer else add(number(joined, FP32), number(tile, FP32))
+        result[m, n] = joined
+    return result
+
+
+def _tile_sum(stationary, moving, form):
+    """The sum of one tile for one column of ``stationary`` and one of ``moving``, as a pattern."""
+    if form.is_integer:
+        return sum(int(w) * int(x) for w, x in zip(stationary.view(np.int8), moving.view(np.int8))) % 2 ** 32
+    weights = [number(w, FLOAT_FORMATS[form.stationary]) for w in stationary]
+    values = [number(x, FLOAT_FORMATS[form.moving]) for x in moving]
+    rows = -(-len(weights) // 2) if form.paired else len(weights)
+    running = 0
+    for p in range(rows):
+        if p + rows < len(weights):
+            running = pair_step(weights[p], values[p], weights[p + rows], values[p + rows], number(running, FP32))
+        else:
+            running = fma(weights[p], values[p], number(running, FP32))
+    return running

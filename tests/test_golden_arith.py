@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from golden.arith import add, fma, int_pair_step, multiply, pair_step
+from golden.formats import convert
 from spec.errors import SpecError
 from spec.formats import FLOAT_FORMATS
 from tests import rational
@@ -35,11 +36,11 @@ def check(result, expected, *operands):
     assert result.dtype == expected.dtype and wrong.size == 0, f"{wrong.size} wrong: {shown}"
 
 
+@np.errstate(all="ignore")
 def naive_fma(a, b, c):
-    """A plain float64 sum: right for narrow operands, rounded twice for fp32."""
-    with np.errstate(all="ignore"):
-        a, b, c = (x.view(np.float32).astype(np.float64) for x in (a, b, c))
-        result = (a * b + c).astype(np.float32)
+    """A plain float64 sum: right for narrow operands, rounded twice where one is fp32."""
+    a, b, c = (x.view(np.float32).astype(np.float64) for x in (a, b, c))
+    result = (a * b + c).astype(np.float32)
     return np.where(np.isnan(result), np.uint32(0x7FC00000), result.view(np.uint32))
 
 
@@ -56,11 +57,14 @@ def test_fma_of_landmarks():
         check(fma(a, b, c, a_format, b_format), exact_fma(a, b, c, a_format, b_format), a, b, c)
 
 
-def test_the_fp32_cases_tell_one_rounding_from_two(rng):
-    a, b, c = fma_cases(rng, "fp32", "fp32", 12_000)
-    assert (naive_fma(a, b, c) != fma(a, b, c)).sum() > 100
+@pytest.mark.parametrize("a_format, b_format", [("fp32", "fp32"), ("fp32", "tf32"), ("tf32", "fp32")])
+def test_the_fp32_cases_tell_one_rounding_from_two(rng, a_format, b_format):
+    a, b, c = fma_cases(rng, a_format, b_format, 12_000)
+    exact = exact_fma(a, b, c, a_format, b_format)
+    a, b = (convert(x, name, "fp32") for x, name in ((a, a_format), (b, b_format)))
+    assert (naive_fma(a, b, c) != exact).sum() > 50
     with pytest.raises(AssertionError, match="wrong"):
-        check(naive_fma(a, b, c), exact_fma(a, b, c, "fp32", "fp32"), a, b, c)
+        check(naive_fma(a, b, c), exact, a, b, c)
 
 
 @pytest.mark.parametrize("a_format, b_format", [("bf16", "bf16"), ("fp32", "fp32")])
@@ -110,7 +114,8 @@ def test_the_referee_rounds_to_the_nearest(rng):
 @pytest.mark.parametrize("operation, exact", [(add, rational.add), (multiply, rational.multiply)])
 def test_add_and_multiply(rng, operation, exact):
     a = random_bits(rng, "fp32", 20_000)
-    b = np.where(rng.random(a.shape) < 0.3, a ^ (1 << rng.integers(0, 32, a.shape)).astype(np.uint32), random_bits(rng, "fp32", a.shape))
+    one_bit_off = a ^ (1 << rng.integers(0, 32, a.shape)).astype(np.uint32)
+    b = np.where(rng.random(a.shape) < 0.3, one_bit_off, random_bits(rng, "fp32", a.shape))
     check(operation(a, b), np.array([exact(*xy) for xy in zip(numbers(a), numbers(b))], np.uint32), a, b)
 
 

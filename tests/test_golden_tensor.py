@@ -1,20 +1,18 @@
-"""golden/tensor.py against a slow loop of exact steps, and its fast paths against its slow one (rules N1 to N5, N13, N14)."""
+"""golden/tensor.py against a slow loop of exact steps (rules N1 to N5, N13, N14)."""
 
-import time
 from itertools import product as pairs
 
 import numpy as np
 import pytest
 
-from golden import columns
-from golden.formats import canonical_bits, decode, encode, storage_dtype
+from golden.formats import decode, encode
 from golden.tensor import accumulate, matmul, matmul_tiled, transpose
 from spec.errors import SpecError
-from spec.formats import FLOAT_FORMATS, TENSOR_FORMATS
+from spec.formats import TENSOR_FORMATS
 from spec.presets import PRESETS
 from spec.tensor import Matmul, check_matmul
 from tests import rational
-from tests.corners import bits_near, random_bits
+from tests.corners import random_bits
 from tests.matmul_cases import matmul_operands
 from tests.rational import FP32, number
 
@@ -37,35 +35,6 @@ def form_name(form):
     return f"{form.stationary}-{form.moving}{'-paired' * form.paired}"
 
 
-def exact_tile(stationary, moving, form):
-    """One column and one ``moving`` column of one tile: the sum's pattern by exact steps."""
-    if form.is_integer:
-        return sum(int(np.int8(w)) * int(np.int8(x)) for w, x in zip(stationary.view(np.int8), moving.view(np.int8))) % 2 ** 32
-    weights = [number(w, FLOAT_FORMATS[form.stationary]) for w in stationary]
-    values = [number(x, FLOAT_FORMATS[form.moving]) for x in moving]
-    rows = -(-len(weights) // 2) if form.paired else len(weights)
-    running = 0
-    for p in range(rows):
-        if p + rows < len(weights):
-            running = rational.pair_step(weights[p], values[p], weights[p + rows], values[p + rows], number(running, FP32))
-        else:
-            running = rational.fma(weights[p], values[p], number(running, FP32))
-    return running
-
-
-def exact_matmul(stationary, moving, form, rows=10 ** 9):
-    """The product on an array of ``rows`` rows, one result at a time."""
-    step = 2 * rows if form.paired else rows
-    result = np.zeros((stationary.shape[1], moving.shape[1]), np.uint32)
-    for m, n in np.ndindex(*result.shape):
-        sums = [exact_tile(stationary[k:k + step, m], moving[k:k + step, n], form) for k in range(0, len(moving), step)]
-        total = sums[0]
-        for tile in sums[1:]:
-            total = (total + tile) % 2 ** 32 if form.is_integer else rational.add(number(total, FP32), number(tile, FP32))
-        result[m, n] = total
-    return result
-
-
 def as_bits(values, name):
     return encode(np.array(values, np.float32), name)
 
@@ -74,24 +43,24 @@ def as_bits(values, name):
 def test_matmul_of_every_form(rng, form):
     for k in (1, 2, 7):
         stationary, moving = matmul_operands(rng, form, k, 5, 6)
-        assert np.array_equal(matmul(stationary, moving, form), exact_matmul(stationary, moving, form))
+        assert np.array_equal(matmul(stationary, moving, form), rational.matmul(stationary, moving, form))
 
 
 @pytest.mark.parametrize("form", FORMS, ids=form_name)
 @pytest.mark.parametrize("k", [4, 8, 9, 13, 21])
 def test_matmul_tiled_of_every_form(rng, form, k):
     stationary, moving = matmul_operands(rng, form, k, 2, 4, specials=0.01)
-    expected = exact_matmul(stationary, moving, form, NANO.rows)
+    expected = rational.matmul(stationary, moving, form, NANO.rows)
     assert np.array_equal(matmul_tiled(NANO, stationary, moving, form), expected)
 
 
 @pytest.mark.parametrize("form", [BF16, Matmul("fp8_e5m2", "fp8_e4m3", paired=True), FP32_BOTH], ids=form_name)
 def test_the_slow_loop_sees_wrong_results(rng, form):
     stationary, moving = matmul_operands(rng, form, 21, 8, 8, specials=0)
-    exact = exact_matmul(stationary, moving, form)
+    exact = rational.matmul(stationary, moving, form)
     assert not np.array_equal(matmul(stationary, moving, form) ^ np.uint32(1), exact)
     assert (matmul(stationary[::-1], moving[::-1], form) != exact).sum() > 3  # another order
-    assert (exact_matmul(stationary, moving, form, NANO.rows) != exact).sum() > 3  # other tiles
+    assert (rational.matmul(stationary, moving, form, NANO.rows) != exact).sum() > 3  # other tiles
 
 
 def test_rows_are_added_in_ascending_order():
@@ -139,50 +108,6 @@ def test_int8_sums_wrap():
     assert sums == 0x80000000 and accumulate(sums, sums, is_integer=True) == 0
 
 
-FAST_DATA = {
-    "ordinary": lambda rng, name, shape: bits_near(rng, name, rng.integers(-6, 7, shape)),
-    "corners": lambda rng, name, shape: random_bits(rng, name, shape, specials=0),
-    "specials": lambda rng, name, shape: random_bits(rng, name, shape, specials=0.002),
-    "tiny": lambda rng, name, shape: bits_near(rng, name, rng.integers(-77, -66, shape)),
-    "subnormal": lambda rng, name, shape: bits_near(rng, name, rng.integers(-66, -60, shape)),
-    "huge": lambda rng, name, shape: bits_near(rng, name, rng.integers(60, 66, shape)),
-    "zeros": lambda rng, name, shape: random_bits(rng, name, shape, specials=0) * (rng.random(shape) < 0.05),
-}
-
-
-def use_product(monkeypatch, number):
-    """Let the fast paths have only this candidate, and that only where it keeps the order; or none."""
-    product = columns.CANDIDATES[number] if number is not None else None
-    monkeypatch.setattr(columns, "_ordered_product",
-                        lambda rows, wide: product if product and columns.keeps_order(product, rows, wide) else None)
-
-
-PRODUCTS = [None, *range(len(columns.CANDIDATES))]
-
-
-@pytest.mark.parametrize("data", FAST_DATA)
-@pytest.mark.parametrize("product", PRODUCTS)
-@pytest.mark.parametrize("form", [BF16, Matmul("fp16", "fp8_e3m4"), Matmul("tf32", "bf16"), FP32_BOTH, Matmul("tf32", "fp32")],
-                         ids=form_name)
-def test_fast_paths_equal_the_slow_one(rng, monkeypatch, form, product, data):
-    use_product(monkeypatch, product)
-    stationary = FAST_DATA[data](rng, form.stationary, (19, 70)).astype(storage_dtype(form.stationary))
-    moving = FAST_DATA[data](rng, form.moving, (19, 530)).astype(storage_dtype(form.moving))
-    with np.errstate(all="ignore"):
-        slow = columns.sums_by_steps(decode(stationary, form.stationary), decode(moving, form.moving), form.passes > 1)
-    assert np.array_equal(matmul(stationary, moving, form), canonical_bits(slow))
-
-
-@pytest.mark.parametrize("product", PRODUCTS)
-@pytest.mark.parametrize("k", [18, 19])
-def test_fast_pairs_equal_exact_steps(rng, monkeypatch, product, k):
-    use_product(monkeypatch, product)
-    form = Matmul("fp8_e5m2", "fp8_e4m3", paired=True)
-    stationary, moving = matmul_operands(rng, form, k, 70, 530, specials=0.01)
-    result, some = matmul(stationary, moving, form), (slice(60, 68), slice(500, 520))
-    assert np.array_equal(result[some], exact_matmul(stationary[:, some[0]], moving[:, some[1]], form))
-
-
 @pytest.mark.parametrize("form", [BF16, FP32_BOTH], ids=form_name)
 def test_a_large_product_by_tiles_equals_accumulated_passes(rng, form):
     core = PRESETS["trn2"].chip.core
@@ -191,76 +116,6 @@ def test_a_large_product_by_tiles_equals_accumulated_passes(rng, form):
     for tile in (slice(128, 256), slice(256, 300)):
         expected = accumulate(expected, matmul(stationary[tile], moving[tile], form))
     assert np.array_equal(matmul_tiled(core, stationary, moving, form), expected)
-
-
-def in_reverse(stationary, moving):
-    return columns.sums_by_steps(stationary[::-1], moving[::-1], wide=True)
-
-
-def in_two_halves(stationary, moving):
-    return sum(columns.sums_by_steps(*half, wide=True) for half in zip(np.split(stationary, 2), np.split(moving, 2)))
-
-
-def in_float64(stationary, moving):
-    return (stationary.T.astype(np.float64) @ moving).astype(np.float32)
-
-
-def flushing_subnormals(stationary, moving):
-    sums = columns.sums_by_steps(stationary, moving, wide=True)
-    return np.where(np.abs(sums) < 2.0 ** -126, np.float32(0), sums)
-
-
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("product", [in_reverse, in_two_halves, in_float64, flushing_subnormals])
-def test_another_order_is_found_out(product, wide):
-    assert not columns.keeps_order(columns.Product(product, 48, 64), 8, wide)
-
-
-def test_separate_rounding_of_wide_products_is_found_out():
-    def by_adding(stationary, moving):
-        sums = np.zeros((stationary.shape[1], moving.shape[1]), np.float32)
-        for weights, values in zip(stationary, moving):
-            sums += weights[:, None] * values
-        return sums
-
-    product = columns.Product(by_adding, 48, 64)
-    assert columns.keeps_order(product, 8, wide=False)
-    assert not columns.keeps_order(product, 8, wide=True)
-
-
-def test_results_of_guard_columns_do_not_count():
-    def wrong_at_the_ends(stationary, moving):
-        sums = columns.sums_by_steps(stationary, moving, wide=True)
-        sums[:, :8] = sums[:, -8:] = 0
-        return sums
-
-    assert columns.keeps_order(columns.Product(wrong_at_the_ends, 48, 64, guard=8), 8, wide=True)
-    assert not columns.keeps_order(columns.Product(wrong_at_the_ends, 48, 64, guard=7), 8, wide=True)
-
-
-def test_a_product_out_of_order_is_not_used(monkeypatch):
-    monkeypatch.setattr(columns, "CANDIDATES", (columns.Product(in_reverse, 48, 64), columns.Product(in_float64, 48, 64)))
-    columns._ordered_product.cache_clear()
-    assert columns._ordered_product(8, True) is None
-    columns._ordered_product.cache_clear()
-
-
-def test_a_large_product_takes_at_most_20_times_numpys(rng):
-    """bf16, 1024 x 1024 x 1024 on trn2, against float32 ``@``; typically 3 to 4 times on one thread."""
-    if columns._ordered_product(128, False) is None:
-        pytest.skip("no matrix product of this numpy keeps the array's order")
-    values = [rng.standard_normal((1024, 1024)).astype(np.float32) for _ in range(2)]
-    bits = [encode(x, "bf16") for x in values]
-
-    def best_time(function):
-        def timed():
-            start = time.perf_counter()
-            function()
-            return time.perf_counter() - start
-        return min(timed() for _ in range(4))
-
-    golden = best_time(lambda: matmul_tiled(PRESETS["trn2"].chip.core, *bits, BF16))
-    assert golden <= 20 * best_time(lambda: values[0].T @ values[1])
 
 
 @pytest.mark.parametrize("name", TENSOR_FORMATS)

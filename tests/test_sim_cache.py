@@ -12,16 +12,15 @@ import pytest
 from sim import cache
 from sim.cache import BuildError
 
-# A build in a process of its own: writes a file, says so, and takes its time.
+# A build in a process of its own, whose command takes its time.
 BUILDER = """
-import sys, time
+import sys
 from sim import cache
 def make(build):
     (build.folder / "part").write_text("half")
     with open(sys.argv[1], "a") as calls:
         calls.write("built\\n")
-    print("building", flush=True)
-    build.run(["sleep", sys.argv[2]])
+    build.run(["sh", "-c", f"touch running; sleep {sys.argv[2]}"])
 print(cache.entry("slow", "key", make), flush=True)
 """
 
@@ -111,7 +110,9 @@ def test_an_interrupted_build_leaves_nothing(root):
 
 def test_a_killed_build_leaves_nothing_that_counts(root, tmp_path):
     with start_builder(tmp_path / "calls", 0.5) as killed:
-        assert killed.stdout.readline() == "building\n"
+        while not (root / "slow-key.partial" / "running").exists():
+            assert killed.poll() is None
+            time.sleep(0.01)
         killed.send_signal(signal.SIGKILL)
     assert builds(root) == ["slow-key.partial"]
     began = time.monotonic()

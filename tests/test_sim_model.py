@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.emit import emit, place
+from sim.cache import BuildError
 from sim.errors import OutOfCycles, StreamRuleBroken
 from sim.model import Model
 from tests.sim_designs import Adder, Doubler, Rogue, Xor
@@ -45,6 +46,20 @@ class Row(wiring.Component):
             m.d.comb += [tile.a.eq(passed), tile.b.eq(number)]
             passed = tile.y
         m.d.comb += self.y.eq(passed)
+        return m
+
+
+class Loop(wiring.Component):
+    """A latch of two gates."""
+
+    module_name = "sim_loop"
+
+    def __init__(self):
+        super().__init__({"a": In(8), "b": In(8), "y": Out(8), "z": Out(8)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += [self.y.eq(~(self.a & self.z)), self.z.eq(~(self.b & self.y))]
         return m
 
 
@@ -264,6 +279,11 @@ def test_wrong_stalls_are_rejected(doubler):
     with pytest.raises(KeyError, match="Stall names the stream 'x': this run has i, o"):
         doubler.streams({"i": [1]}, {"o": 1}, max_cycles=1, stall={"x": 0.5})
     doubler.step()  # nothing is left of the refused runs
+
+
+def test_a_combinational_loop_is_refused():
+    with pytest.raises(BuildError, match="UNOPTFLAT.*Circular combinational logic"):
+        Model.build(emit(Loop()))
 
 
 def test_hierarchical_modules():

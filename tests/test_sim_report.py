@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sim.progress import progress_bar
 from sim.report import publish
 
 FACTS = {"preset": "mini", "seed": 12345678, "cycles_per_second": 123456.7, "use": 0.98765, "passed": True, "note": None,
@@ -40,6 +41,13 @@ def test_an_empty_table_prints(tmp_path, capsys):
 def test_numbers_of_numpy_are_numbers(tmp_path):
     path = publish("numpy", {"count": np.int64(5), "rate": np.float32(0.5)}, tmp_path)
     assert json.loads(path.read_text()) == {"count": 5, "rate": 0.5}
+
+
+def test_a_progress_bar_is_silent_where_there_is_no_terminal(capsys):
+    with progress_bar("waiting") as show:
+        show(1, 2)
+        show(2, 2)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("facts", "message"), [

@@ -24,9 +24,15 @@ class Add(wiring.Component):
     """
 
     module_name = "onc_add"
+    latency = 1
     a: In(32)
     b: In(32)
     o: Out(32)
+
+    @property
+    def facts(self):
+        """Latency for the manifest."""
+        return {"latency_cycles": self.latency}
 
     def elaborate(self, platform):
         m = Module()

@@ -75,7 +75,8 @@ class Encode(wiring.Component):
         half, kept = shifted[0], shifted[1:]
         rest = (extended & ((Const(1, 1) << shift) - 1)) != 0
 
-        # The hidden bit, and a carry out of rounding, add one to a float's exponent field.
+        # The hidden bit, and a carry out of rounding, add one to a float's exponent field. Zero has no exponent, though its
+        # code, in the short form, stands above the smallest ones of a long target.
         steps, magnitude = Signal(33), Signal(34)
         m.d.comb += magnitude.eq(steps + kept + (half & (rest | kept[0])))
         largest, infinity, nan = Signal(32), Signal(32), Signal(32)
@@ -98,7 +99,7 @@ class Encode(wiring.Component):
                     if isinstance(f, FloatFormat):
                         m.d.comb += [
                             pivot.eq(f.min_exponent + operand.bias), base.eq(window - 1 - f.fraction_bits),
-                            steps.eq(Mux(above < 0, 0, above) << f.fraction_bits),
+                            steps.eq(Mux(is_zero | (above < 0), 0, above) << f.fraction_bits),
                             largest.eq(f.max_finite >> f.padding), nan.eq(f.nan >> f.padding),
                             infinity.eq((f.infinity or 0) >> f.padding), has_infinity.eq(f.has_infinity),
                             self.o.eq(Cat(Const(0, f.padding), result[:f.width - 1 - f.padding], sign)),

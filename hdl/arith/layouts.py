@@ -7,6 +7,8 @@ from amaranth.lib import data
 
 from spec.formats import FLOAT_FORMATS
 
+from .checks import checked_formats
+
 __all__ = ["OperandFormat", "partial_sum_layout", "product_layout", "unrounded_layout", "EXPONENT_BITS",
            "SUM_FRACTION_BITS", "connect_term", "pack", "unpack"]
 
@@ -33,12 +35,15 @@ class OperandFormat:
     ----------
     exponent_bits, fraction_bits, bias : int
         6 exponent bits where every value lies within 2**-24 to 2**16 (fp16 and fp8), otherwise 9.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not floating-point formats, or none.
     """
 
     def __init__(self, formats):
-        formats = [FLOAT_FORMATS[name] for name in formats]
-        if not formats:
-            raise ValueError("Formats must name at least one floating-point format")
+        formats = [FLOAT_FORMATS[name] for name in checked_formats("Formats", formats, tuple(FLOAT_FORMATS))]
         small = all(f.min_normalised_exponent >= -24 and f.max_exponent <= 15 for f in formats)
         self.exponent_bits = 6 if small else 9
         self.fraction_bits = max(f.fraction_bits for f in formats)

@@ -6,6 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES
 
+from .checks import checked_formats
+from .layouts import OperandFormat
 from .leading_zeros import leading_zeros
 
 __all__ = ["Recode"]
@@ -18,7 +20,7 @@ class Recode(wiring.Component):
 
     Parameters
     ----------
-    formats : sequence of str
+    formats : collection of str
         Floating-point formats that may be asked for.
     operand : OperandFormat
         The form to produce; holds every value of ``formats``.
@@ -30,9 +32,19 @@ class Recode(wiring.Component):
     format : In(4)
         A code of :data:`spec.formats.FORMAT_CODES`; one outside ``formats`` gives an arbitrary operand.
     o : Out(operand.layout)
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not floating-point formats, or an operand that does not hold them.
     """
 
     def __init__(self, formats, operand):
+        formats = checked_formats("Formats", formats, tuple(FLOAT_FORMATS))
+        needed = OperandFormat(formats)
+        if needed.exponent_bits > operand.exponent_bits or needed.fraction_bits > operand.fraction_bits:
+            raise ValueError(f"Operand must have at least {needed.exponent_bits} exponent and {needed.fraction_bits} "
+                             f"fraction bits, not {operand.exponent_bits} and {operand.fraction_bits}")
         self._formats = [FLOAT_FORMATS[name] for name in formats]
         self._operand = operand
         super().__init__({

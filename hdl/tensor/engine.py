@@ -34,7 +34,8 @@ class TensorEngine(wiring.Component):
     Streams of whole columns are written into a buffer beside each row and read with the wavefront; in a core the state
     buffer takes that place. Every stream may stall at any time.
 
-    Latency: a column of ``moving`` is stored ``2 * rows + cols + product_latency + 5`` cycles after its wave.
+    Latency: a column's words can be read ``2 * rows + cols + product_latency + 5`` cycles after its wave, which starts
+    4 cycles after the first word of its weights is taken, at the earliest.
     Throughput: one column of ``moving`` a cycle (fp32: one in four), two columns of ``stationary`` a cycle.
 
     Parameters
@@ -71,7 +72,7 @@ class TensorEngine(wiring.Component):
 
     @property
     def store_latency(self):
-        """Cycles from the issue of a wave until its sum is stored in the last column."""
+        """Cycles from the issue of a wave until its words can be read."""
         return 2 * self._core.rows + self._core.cols + self._operands.product_latency + 5
 
     @property
@@ -83,7 +84,7 @@ class TensorEngine(wiring.Component):
             "parameters": {"rows": core.rows, "cols": core.cols, "tile": core.tile, "slot_bits": core.slot_bits,
                            "psum_banks": core.psum_banks, "psum_bank_words": core.psum_bank_words},
             "command_fields": [[name, shape.width] for name, shape in self._command_shapes()],
-            "latency_cycles": {"wave to stored": self.store_latency},
+            "latency_cycles": {"wave to read": self.store_latency},
         }
 
     def _command_shapes(self):

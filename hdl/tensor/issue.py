@@ -30,7 +30,7 @@ class TensorIssue(wiring.Component):
     soon as its weights are sure to lead its wave; successive MULTIPLYs leave no gap. A READ waits until all
     MULTIPLYs before it are stored; a MULTIPLY waits until READs before it of the same bank are sent.
 
-    Latency: command to first load 3 cycles; first load to first wave 3 cycles. Throughput: one wave a cycle; weights
+    Latency: command to first load 2 cycles; first load to first wave 2 cycles. Throughput: one wave a cycle; weights
     can change every ``cols / 2`` cycles, but not before ``cols / tile + 2``.
 
     Parameters
@@ -145,10 +145,16 @@ class TensorIssue(wiring.Component):
         m.d.comb += [new_read.multiply_tag.eq(multiplies), new_read.count.eq(command.count),
                      new_read.bank.eq(command.bank), new_read.offset.eq(command.offset)]
 
-        ahead = Signal(self._tag_bits)
+        ahead, empty = Signal(self._tag_bits), Signal()
         m.d.comb += ahead.eq(multiplies - read_queue.head.multiply_tag)
-        # A command that asks for nothing does nothing.
-        empty = Mux(command.opcode == Opcode.LOAD, command.columns == 0, command.count == 0)
+        loaded = Signal()
+        with m.Switch(command.opcode):
+            with m.Case(Opcode.LOAD):
+                m.d.comb += empty.eq((command.columns == 0) | (command.contraction == 0))
+            with m.Case(Opcode.MULTIPLY):
+                m.d.comb += empty.eq((command.count == 0) | ~loaded)
+            with m.Default():
+                m.d.comb += empty.eq(command.count == 0)
         with m.If(self.command.valid & empty):
             m.d.comb += self.command.ready.eq(1)
         with m.Elif(self.command.valid):
@@ -157,7 +163,7 @@ class TensorIssue(wiring.Component):
                     m.d.comb += [load_queue.w_en.eq(1), self.command.ready.eq(load_queue.w_rdy)]
                     with m.If(load_queue.w_rdy):
                         m.d.sync += [
-                            loads.eq(loads + 1), fresh.eq(1), weights.rows.eq(rows_held),
+                            loads.eq(loads + 1), loaded.eq(1), fresh.eq(1), weights.rows.eq(rows_held),
                             weights.columns.eq(command.columns), weights.paired.eq(command.paired),
                             weights.fp32.eq(command.format == FORMAT_CODES["fp32"]),
                             weights.integer.eq(integer & ~command.transpose), weights.transpose.eq(command.transpose),

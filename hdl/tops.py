@@ -1,0 +1,39 @@
+"""The components that can be generated, simulated or costed on their own, by the names that a user's ``TOP=`` gives them."""
+
+from spec.errors import SpecError, choices
+
+from .arith.add import Add
+from .arith.int_pair_multiply_add import IntPairMultiplyAdd
+from .arith.multiply import Multiply
+from .memory.psum import PartialSumBuffer, PartialSumColumn
+from .tensor.array import SystolicArray
+from .tensor.engine import TensorEngine
+from .tensor.feeder import RowFeeder
+from .tensor.issue import TensorIssue
+from .tensor.pe import PE
+from .tensor.tile import Tile
+
+__all__ = ["TOPS", "make_top"]
+
+TOPS = {
+    "pe": PE,
+    "tile": Tile,
+    "array": SystolicArray,
+    "psum": PartialSumBuffer,
+    "psum_column": PartialSumColumn,
+    "feeder": RowFeeder,
+    "issue": TensorIssue,
+    "tensor": TensorEngine,
+    # Blocks without parameters are the same for every core.
+    "add": lambda core: Add(),
+    "multiply": lambda core: Multiply(),
+    "int_pair_multiply_add": lambda core: IntPairMultiplyAdd(),
+}
+"""For each name what makes the component from a :class:`spec.config.CoreConfig`."""
+
+
+def make_top(name, core):
+    """The component called ``name`` for ``core``; raises :class:`SpecError` for an unknown name."""
+    if name not in TOPS:
+        raise SpecError("TOP", name, choices(TOPS))
+    return TOPS[name](core)
