@@ -91,7 +91,7 @@ def run_bench(emission, module, *, tests=None, seed=None, waves=False, extra_env
     print(f"Bench {module} on {emission.top}, seed {seed}", file=sys.stderr, flush=True)
     kept = _OUTPUT.absolute() / module
     root = str(Path(__file__).resolve().parents[1])
-    if root not in sys.path:  # the simulator is given this path; an entry for the current folder means another one there
+    if root not in sys.path:  # the simulator is given this path, and its current folder is another
         sys.path.append(root)
     with tempfile.TemporaryDirectory(prefix="onc-bench-") as folder:
         folder = Path(folder)

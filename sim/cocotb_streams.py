@@ -137,7 +137,7 @@ class Scoreboard:
     def __init__(self, golden):
         self._golden = golden
         self._expected = deque()
-        self._given = deque()  # not compared yet: in a cycle a monitor may wake before the driver that caused its output
+        self._given = deque()  # not compared yet: a monitor may wake before the driver that caused its output
         self._compared = 0
 
     def sent(self, payload):

@@ -74,7 +74,8 @@ def _text(target, facts):
 
 def _table(rows):
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    return _aligned([columns, *([_word(row.get(column)) for column in columns] for row in rows)]) if rows else "  (none)"
+    words = [[_word(row.get(column)) for column in columns] for row in rows]
+    return _aligned([columns, *words]) if rows else "  (none)"
 
 
 def _aligned(rows):

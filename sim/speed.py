@@ -19,6 +19,7 @@ from sim.checked import random_operands, run_checked
 from sim.command import run_command
 from sim.report import publish
 from sim.tensor import TensorDriver
+from sim.toolchain import jobs
 from sim.verilate import runtime
 from spec.errors import SpecError
 from spec.presets import configure
@@ -86,20 +87,19 @@ def run_speed(driver, products):
     Returns
     -------
     dict
-        ``cycles``; ``cycles_per_second`` and ``pe_cycles_per_second``, on one thread; ``busy_fraction``, the share of
+        ``cycles_per_second`` and ``pe_cycles_per_second``, on one thread; ``busy_fraction``, the share of
         the cycles from first to last wave in which the array was given one, counted in hardware; ``mismatches``.
     """
     core, rng = driver.core, np.random.default_rng(SEED)
     operands = [random_operands(rng, BF16, core.rows, core.cols, COLUMNS) for _ in range(products)]
     checked = run_checked(driver, operands, BF16, f"{core.rows} x {core.cols}")
     speed = checked.run.cycles / checked.seconds
-    return {"cycles": checked.run.cycles, "cycles_per_second": speed,
-            "pe_cycles_per_second": speed * core.rows * core.cols, "busy_fraction": checked.run.busy_fraction,
-            "mismatches": checked.mismatches}
+    return {"cycles_per_second": speed, "pe_cycles_per_second": speed * core.rows * core.cols,
+            "busy_fraction": checked.run.busy_fraction, "mismatches": checked.mismatches}
 
 
 def _measure_array(size):
-    """One row of the table, with the design's content hash."""
+    """What is reported of an array of ``size`` x ``size`` elements."""
     driver, build_seconds = fresh_build(array_core(size))
     return {"size": size, "build_seconds": build_seconds, **run_speed(driver, PRODUCTS[size]),
             "design": driver.model.emission.content_hash}
@@ -125,9 +125,8 @@ def main(values):
     publish("bench", {
         "config": "mini", "set": "rows=<size> cols=<size> formats=bf16 transpose=no", "seed": SEED,
         "verilog_seconds_trn2": verilog_seconds, "verilog_bytes_trn2": verilog_bytes, "golden_over_matmul": golden,
-        "busy_fraction": rows[0]["busy_fraction"],
+        "compile_jobs": jobs(), "busy_fraction": rows[0]["busy_fraction"],
         **{f"{name}_{row['size']}": row[name] for row in rows for name in row if name != "size"},
-        "sizes": [{name: row[name] for name in row if name != "design"} for row in rows],
     })
     return int(any(row["mismatches"] for row in rows))
 

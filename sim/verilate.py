@@ -21,8 +21,9 @@ _WAIVED = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEOVERLAP", "CASEINCOMPLETE", "CMPCON
 
 # What the FST writer asks of compression libraries that need not be installed.
 _COMPRESSION = [Path(__file__).parent / "fst" / name for name in ("lz4.h", "zlib.h")]
-# The run-time library for every kind of build; of an archive the linker takes what a design needs. Compiled apart, because
-# it would otherwise be compiled again for every design: 7 s, 15 s with VPI. Small code is Verilator's own choice for it.
+
+# The run-time library for every kind of build; of an archive the linker takes what a design needs. Compiled apart,
+# because it would otherwise be compiled again for every design: 7 s, 15 s with VPI. -Os is Verilator's own choice.
 _RUNTIME = "verilated verilated_threads verilated_dpi verilated_vpi verilated_fst_c verilated_vcd_c".split()
 _RUNTIME_FLAGS = "-Os -fPIC -fno-gnu-unique -DVERILATOR=1"
 

@@ -9,10 +9,12 @@ from amaranth.lib.wiring import Out
 from amaranth.sim import Simulator
 
 from hdl.arith.add import Add
+from hdl.arith.align_add import AlignAdd
 from hdl.arith.int_pair_multiply_add import IntPairMultiplyAdd
 from hdl.arith.layouts import OperandFormat
 from hdl.arith.leading_zeros import leading_zeros
 from hdl.arith.multiply import Multiply
+from hdl.arith.normalize_round import NormalizeRound
 from hdl.arith.recode import Recode
 from hdl.emit import emit
 from sim.model import Model
@@ -130,6 +132,7 @@ def small_blocks():
     """The blocks that are too small for a model of their own."""
     components = {"add": Add(), "multiply": Multiply(), "int_pair": IntPairMultiplyAdd()}
     components |= {name: Recode(formats, OperandFormat(operand)) for name, (formats, operand) in RECODES.items()}
+    components |= {"align": AlignAdd(2, 2), "round": NormalizeRound(28)}
     components |= {f"zeros_{width}": CountZeros(width) for width in (1, 2, 3, 8, 11, 16)}
     return SideBySide("test_small_blocks", components).blocks()
 

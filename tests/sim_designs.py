@@ -71,7 +71,8 @@ class Rogue(wiring.Component):
         transfer = self.i.valid & self.i.ready
         m.d.sync += [early.eq(self.i.payload), waited.eq(waited + (self.o.valid & ~self.o.ready & ~late)),
                      taken.eq(taken + (transfer & (taken != 3)))]
-        m.d.comb += [self.o.payload.eq(self.i.payload << 1), self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready)]
+        m.d.comb += [self.o.payload.eq(self.i.payload << 1), self.o.valid.eq(self.i.valid),
+                     self.i.ready.eq(self.o.ready)]
         with m.Switch(self.fault):
             with m.Case(self.WRONG):
                 m.d.comb += self.o.payload.eq((self.i.payload << 1)[:16])

@@ -297,7 +297,7 @@ LOAD_TRANSPOSE = load(NANO, "bf16", contraction=2, columns=4, transpose=1)
     (NANO, [at(NANO, opcode=2, count=513)], "count: 513 .* 0 to 512 here"),
     (NANO, [1 << sum(width for _, width in command_fields(NANO))], "command: .* is not allowed; allowed: .* bits"),
     (NANO, [-1], "command: -1 is not allowed"),
-    (NANO, [LOAD_BF16, multiply(NANO, "int8", count=1)], "moving: 'int8' .* int8 only with int8"),
+    (NANO, [LOAD_BF16, multiply(NANO, "int8", count=1)], "moving: 'int8' .* fp8_e4m3fn with bf16"),
     (NANO, [LOAD_BF16, multiply(NANO, "uint16", count=1)], "moving: 'uint16'"),
     (NANO, [at(NANO, format=15, contraction=1, columns=1), MULTIPLY_BF16], "stationary: 15"),
     (TWELVE, [load(TWELVE, "fp32", contraction=1, columns=1), multiply(TWELVE, "fp32", count=1)], "stationary: 'fp32'"),

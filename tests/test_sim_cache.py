@@ -91,8 +91,12 @@ def test_any_change_is_a_new_key():
 
 
 def test_a_failed_build_names_its_log_and_leaves_nothing(root):
-    with pytest.raises(BuildError, match=r"Building the thing failed: sh ended with status 3; log file .*/logs/") as error:
-        cache.entry("kind", "key", lambda build: build.run(["sh", "-c", "echo first; echo last >&2; exit 3"]), "the thing")
+    def make(build):
+        build.run(["sh", "-c", "echo first; echo last >&2; exit 3"])
+
+    message = "Building the thing failed: sh ended with status 3; log file .*/logs/"
+    with pytest.raises(BuildError, match=message) as error:
+        cache.entry("kind", "key", make, "the thing")
     assert str(error.value).endswith("first\nlast")
     assert error.value.log.read_text().endswith("first\nlast\n")
     assert builds(root) == []

@@ -8,7 +8,8 @@ import pytest
 from sim.progress import progress_bar
 from sim.report import publish
 
-FACTS = {"preset": "mini", "seed": 12345678, "cycles_per_second": 123456.7, "use": 0.98765, "passed": True, "note": None,
+FACTS = {"preset": "mini", "seed": 12345678, "cycles_per_second": 123456.7, "use": 0.98765, "passed": True,
+         "note": None,
          "rows": [{"name": "pe", "um2": 2487, "ns": 1.85}, {"name": "tile", "um2": 159168, "ns": None}]}
 
 

@@ -89,7 +89,7 @@ def _rest_of_the_core(picture):
     for index, (name, words) in enumerate((
             ("state buffer (SBUF)", "takes the row buffers' place"), ("vector engine", "lanes, reductions"),
             ("scalar engine", "activation functions"), ("sequencers", "five streams, semaphores"), ("DMA", "AXI4, descriptors"),
-            ("NeuronLink, collectives", "ring and torus"), ("GpSimd", "ports reserved"))):
+            ("NeuronLink, collectives", "ring and torus"), ("GpSimd", "last"))):
         y = 76 + index * 51
         picture.box(698, y, 170, 42, PALE, LINE, dashed=True)
         picture.text(783, y + 18, name, 11.5, SOFT, "middle", bold=True)
