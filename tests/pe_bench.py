@@ -11,19 +11,12 @@ from hdl.arith.layouts import pack, unpack
 from hdl.arith.quarter_product import CHUNK_BITS, PASSES
 from hdl.arith.recode import Recode
 from hdl.tensor.pe import PE
-from spec.config import CoreConfig
 from spec.formats import FORMAT_CODES
-from spec.presets import configure
 from tests.arith_bench import SideBySide
+from tests.pe_cases import CORES
 
-__all__ = ["CORES", "PEBench", "Element", "element"]
+__all__ = ["PEBench", "Element", "element", "slot"]
 
-CORES = {
-    **{name: configure(name).chip.core for name in ("nano", "mini", "small", "inf1")},
-    "bf16": CoreConfig(8, 8, formats=("bf16",)),
-    "fp8": CoreConfig(8, 8, formats=("fp8",), fp8_pairs=True),
-    "int8": CoreConfig(8, 8, formats=("int8",), transpose=True),
-}
 _MODELS = {"test_pe_nano": ("nano",), "test_pe_others": ("mini", "small", "inf1", "bf16", "fp8"), "test_pe_int8": ("int8",)}
 
 SINGLE_PASS = 0b111
@@ -167,13 +160,18 @@ class Element:
         return {port: values[last + product_latency + 2] for port, values in read.items()}
 
 
+def slot(first, second):
+    """Two 8-bit elements in one row."""
+    return first.astype(np.uint32) | second.astype(np.uint32) << np.uint32(8)
+
+
 @functools.cache
 def _blocks(model):
     return SideBySide(model, {core: PEBench(CORES[core]) for core in _MODELS[model]}).blocks()
 
 
 def element(core):
-    """The :class:`Element` of a core of :data:`CORES`, after reset; several cores share a model."""
+    """The :class:`Element` of a core of :data:`~tests.pe_cases.CORES`, after reset; several cores share a model."""
     model = next(model for model, cores in _MODELS.items() if core in cores)
     block = _blocks(model)[core]
     block.reset()

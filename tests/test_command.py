@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from spec.errors import SpecError
 from spec.presets import configure
 
 ALLOWED = {"CONFIG": "mini", "SET": ""}
+_ROOT = Path(__file__).parents[1]
 
 
 def test_arguments_replace_defaults():
@@ -70,6 +72,6 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
     ("sim.speed FULL=1", "FULL: '1' is not allowed; allowed: yes or no"),
 ])
 def test_every_command_refuses_a_mistake_in_one_line(command, message):
-    result = subprocess.run([sys.executable, "-m", *command.split()], text=True, capture_output=True)
+    result = subprocess.run([sys.executable, "-m", *command.split()], text=True, capture_output=True, cwd=_ROOT)
     assert result.returncode == 2 and result.stdout == ""
     assert result.stderr.startswith(message) and result.stderr.count("\n") == 1

@@ -10,11 +10,12 @@ from sim import demo
 from sim.checked import CheckedRun
 from sim.demo import EngineProducts, demo_form, pictures
 from sim.digits import Digits, train
-from sim.tensor import EngineRun, TensorDriver
+from sim.tensor import EngineRun
 from spec.errors import SpecError
 from spec.formats import TENSOR_FORMATS
-from spec.presets import PRESETS, configure
+from spec.presets import configure
 from spec.tensor import Matmul, is_paired_always
+from tests.engines import preset_driver
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def network(digits):
 
 @pytest.fixture(scope="module")
 def driver():
-    return TensorDriver(PRESETS["nano"].chip.core)
+    return preset_driver("nano")
 
 
 def test_the_halves_share_no_digit(digits):

@@ -1,49 +1,23 @@
 """hdl/tensor/pe.py against golden, every bit, in every kind of core (rules N0, N1, N4, N5, N13)."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 from golden.arith import fma, int_pair_step, pair_step
-from spec.errors import SpecError
 from spec.formats import FLOAT_FORMATS, FORMATS
-from spec.tensor import Matmul, check_matmul
+from spec.tensor import Matmul
 from tests.arith_bench import assert_same, chunks
 from tests.corners import fma_cases, random_bits, special_bits
 from tests.eight_bit import first_and_second, running_sums
-from tests.pe_bench import CORES, element
+from tests.pe_bench import element, slot
+from tests.pe_cases import CORES, cases
 
 WIDE = [Matmul(*pair) for pair in (("bf16", "bf16"), ("fp16", "fp16"), ("tf32", "tf32"), ("fp32", "fp32"), ("bf16", "fp8_e4m3"),
                                    ("fp16", "bf16"), ("fp32", "tf32"), ("tf32", "fp32"))]
 
 
-def matmuls(core, paired):
-    """Every product of two formats that a core computes."""
-    formats = CORES[core].formats
-    for pair in product(formats, formats):
-        matmul = Matmul(*pair, paired)
-        try:
-            check_matmul(CORES[core], matmul)
-        except SpecError:
-            continue
-        yield matmul
-
-
 def is_eight_bit(matmul):
     return all(name in FLOAT_FORMATS and FORMATS[name].width == 8 for name in (matmul.stationary, matmul.moving))
-
-
-def cases(cores, paired, wanted=lambda matmul: True):
-    """Pytest parameters ``core`` and ``matmul``."""
-    return pytest.mark.parametrize(("core", "matmul"), [
-        pytest.param(core, matmul, id=f"{core}-{matmul.stationary}-{matmul.moving}")
-        for core in cores for matmul in matmuls(core, paired) if wanted(matmul)])
-
-
-def slot(first, second):
-    """Two 8-bit elements in one row."""
-    return first.astype(np.uint32) | second.astype(np.uint32) << np.uint32(8)
 
 
 def with_noise_above(rng, bits, name):

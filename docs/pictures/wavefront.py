@@ -20,18 +20,21 @@ class Lanes:
         self._y += 24
         self._picture.text(24, self._y - 6, heading, 11, SOFT, italic=True)
 
-    def lane(self, name, cells, marks=(), width=1):
-        """A lane with ``cells`` as (cycle, words, colour) and ``marks``, small triangles, as (cycle, colour)."""
+    def lane(self, name, cells, marks=()):
+        """A lane with ``cells`` as (cycle, words, colour) and ``marks``, triangles instead of words, as (cycle, colour)."""
         picture, y = self._picture, self._y
         picture.box(LEFT, y + 1, CYCLES * CELL, LANE - 2, PALE, PALE, radius=0)
         picture.text(LEFT - 10, y + 14, name, 11, INK, "end")
+        marked = dict(marks)
         for cycle, words, colour in cells:
             x = LEFT + cycle * CELL
-            picture.box(x + 1, y + 2, width * CELL - 2, LANE - 4, colour, colour, radius=2)
-            picture.text(x + width * CELL / 2, y + 13.5, words, 10, "#ffffff", "middle")
-        for cycle, colour in marks:
+            picture.box(x + 1, y + 2, CELL - 2, LANE - 4, colour, colour, radius=2)
+            if cycle not in marked:
+                picture.text(x + CELL / 2, y + 13.5, words, 10, "#ffffff", "middle")
+        for cycle, colour in marked.items():
             x = LEFT + cycle * CELL
-            picture.shape((x + 3, y + 4), (x + CELL - 3, y + 4), (x + CELL / 2, y + LANE - 4), fill=colour)
+            picture.box(x + 2.5, y + 3.5, CELL - 5, LANE - 7, "#ffffff", "#ffffff", radius=2)
+            picture.shape((x + 4, y + 6), (x + CELL - 4, y + 6), (x + CELL / 2, y + LANE - 5), fill=colour)
         self._y += LANE
 
     @property
@@ -52,14 +55,14 @@ def _loads(active, index):
     for cycle, (is_active, pair) in enumerate(zip(active, index)):
         if is_active:
             begun += pair == 0
-            cells.append((cycle, f"{2 * pair},{2 * pair + 1}", PRODUCTS[begun]))
+            cells.append((cycle, f"{2 * pair}{2 * pair + 1}", PRODUCTS[begun]))
     return cells
 
 
 def draw():
     """The picture."""
     signal = run_engine()
-    picture = Picture(LEFT + CYCLES * CELL + 24, 700, "Timing of three products in a 4 x 4 tensor engine")
+    picture = Picture(LEFT + CYCLES * CELL + 24, 652, "Timing of three products in a 4 x 4 tensor engine")
     picture.text(24, 34, "Three products cross a 4 x 4 array", 16, bold=True)
     picture.text(24, 53, "Signals of a run of the engine (preset nano, bf16). A cell is a cycle, its number a column of moving. "
                          "A triangle: the next weight is taken.", 12, SOFT)
@@ -73,16 +76,16 @@ def draw():
                 in enumerate(zip(signal("issue.command__valid"), signal("issue.command__ready"))) if valid and ready]
     lanes.lane("command taken", [(cycle, name[0], INK) for cycle, name in zip(accepted, COMMANDS, strict=True)])
     lanes.gap("issue")
-    lanes.lane("load, 2 columns", _loads(signal("issue.load.active"), signal("issue.load.index")))
+    lanes.lane("load, for columns", _loads(signal("issue.load.active"), signal("issue.load.index")))
     lanes.lane("wave", _numbered(signal("issue.wave.active"), COUNTS))
-    lanes.gap("processing elements: row, column")
+    lanes.gap("elements: row, column")
     for row in range(CORE.rows):
         for col in range(CORE.cols):
             name = f"array.tile_0_0.pe_{row}_{col}"
             loads = [cycle for cycle, value in enumerate(signal(f"{name}.load")) if value]
             lanes.lane(f"{row}, {col}", _numbered(signal(f"{name}.moving_i.operand"), COUNTS if row < 3 else COUNTS[:2]),
-                       list(zip(loads, PRODUCTS)))
-    lanes.gap("words written to the partial-sum buffer")
+                       zip(loads, PRODUCTS))
+    lanes.gap("partial sums written")
     for col in range(CORE.cols):
         lanes.lane(f"column {col}", _numbered(signal(f"psum.column_{col}.stores"), COUNTS if col < 3 else COUNTS[:2]))
     lanes.lane("result sent", _numbered(signal("issue.read_valid"), COUNTS[:1]))
