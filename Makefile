@@ -40,7 +40,7 @@ test-long: $(VENV)/ready ## run the tests and the long campaigns
 	@$(RUN) pytest -m 'long or not long'
 
 verilog: $(VENV)/ready ## write Verilog of CONFIG, TOP (pe, tile, array, tensor, psum, …) and SET
-	@$(RUN) hdl.generate $(SELECTION) TOP='$(TOP)'
+	@$(RUN) sim.verilog $(SELECTION) TOP='$(TOP)'
 
 bench: $(VENV)/ready ## measure generation, build and simulation speed at 8 x 8 and 32 x 32
 	@$(RUN) sim.speed

@@ -1,8 +1,7 @@
-"""``python -m hdl.generate [CONFIG=…] [TOP=…] [SET=…]``: Verilog into ``build/verilog/<config>/<top>/``."""
+"""Verilog of one component into ``build/verilog/<config>/<top>/``."""
 
 import os
 import shutil
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from spec.presets import configure
 from .emit import emit
 from .tops import make_top
 
-__all__ = ["generate", "main"]
+__all__ = ["generate"]
 
 _FOLDER = Path("build") / "verilog"
 
@@ -56,26 +55,3 @@ def generate(config, top, settings="", folder=_FOLDER):
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
-
-
-def main(values):
-    """Run the command; returns 0."""
-    began = time.perf_counter()
-    target = generate(values["CONFIG"], values["TOP"], values["SET"])
-    seconds = time.perf_counter() - began
-    names = [*(target / "files.f").read_text().split(), "files.f", "manifest.json"]
-    sizes = {name: (target / name).stat().st_size for name in names}
-    rows = [*((name, f"{size:,}") for name, size in sizes.items()),
-            (f"{len(sizes)} files in {seconds:.1f} s", f"{sum(sizes.values()):,}")]
-    widths = [max(map(len, column)) for column in zip(("", "bytes"), *rows)]
-    print(f"{str(target) + os.sep:{widths[0] + 2}}  {'bytes':>{widths[1]}}")
-    for name, size in rows:
-        print(f"  {name:{widths[0]}}  {size:>{widths[1]}}")
-    return 0
-
-
-if __name__ == "__main__":
-    # Only the command line itself needs this floor above; whoever imports this module stays in hdl/.
-    from sim.command import run_command
-
-    run_command(main, {"CONFIG": "mini", "TOP": "tensor", "SET": ""})

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from sim.toolchain import ToolchainError
+
 __all__ = ["BuildError", "Build", "content_key", "root", "limit_bytes", "entry", "keep_only", "trim"]
 
 _LOG_LINES = 30         # shown when a build fails
@@ -37,7 +39,7 @@ def root():
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openneuroncore"
     folder = folder.expanduser().absolute()
     if " " in str(folder):
-        raise ValueError(f"The cache folder must not hold spaces, make cannot build there: {str(folder)!r}; "
+        raise ToolchainError(f"The cache folder must not hold spaces, make cannot build there: {str(folder)!r}; "
                          "set OPENNEURONCORE_CACHE to another")
     for name in ("", "locks", "logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,7 @@ def limit_bytes():
     except ValueError:
         gib = -1.0
     if not 0 <= gib < float("inf"):
-        raise ValueError(f"OPENNEURONCORE_CACHE_GIB must be a number of GiB from 0, not {text!r}")
+        raise ToolchainError(f"OPENNEURONCORE_CACHE_GIB must be a number of GiB from 0, not {text!r}")
     return int(gib * 2**30)
 
 

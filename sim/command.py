@@ -37,10 +37,14 @@ def selected_system(values):
 def run_command(main, allowed):
     """Run ``main(values)`` with the command line's arguments, and exit with its status.
 
-    A user's mistake, a missing tool or a failed build ends with one message on standard error and status 2.
+    A user's mistake, a missing tool, a file that cannot be written or a failed build ends with one message on standard
+    error and status 2; an interrupted run with status 130.
     """
     try:
         sys.exit(main(parse_arguments(sys.argv[1:], allowed)))
-    except (SpecError, SimulationError, BuildError, ToolchainError) as error:
+    except (SpecError, SimulationError, BuildError, ToolchainError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("Interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -171,7 +171,7 @@ class TensorDriver:
         self.model = model or Model.build(emit(TensorEngine(core)), hierarchical=repeated_modules(core))
         self.model.reset()
 
-    def utilisation(self, run, pair=False):
+    def utilisation(self, run):
         """Multiply-accumulates per processing element and cycle from first weight to last result."""
         return run.macs / (self.core.rows * self.core.cols * run.cycles)
 

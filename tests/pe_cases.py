@@ -12,7 +12,7 @@ from spec.tensor import Matmul, check_matmul
 __all__ = ["CORES", "cases", "matmuls"]
 
 CORES = {
-    **{name: configure(name).chip.core for name in ("nano", "mini", "small", "inf1")},
+    **{name: configure(name).chip.core for name in ("nano", "mini", "small", "inf1", "trn1")},
     "bf16": CoreConfig(8, 8, formats=("bf16",)),
     "fp8": CoreConfig(8, 8, formats=("fp8",), fp8_pairs=True),
     "int8": CoreConfig(8, 8, formats=("int8",), transpose=True),

@@ -67,7 +67,7 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
 
 @pytest.mark.parametrize(("command", "message"), [
     ("sim.demo CONFIG=pico", "CONFIG: 'pico' is not allowed; allowed: nano, mini, small, inf1, trn1, inf2 or trn2"),
-    ("hdl.generate TOP=cpu", "TOP: 'cpu' is not allowed; allowed: pe, tile, array, "),
+    ("sim.verilog TOP=cpu", "TOP: 'cpu' is not allowed; allowed: pe, tile, array, "),
     ("sim.utilisation CONFIG=mini", "argument: 'CONFIG=mini' is not allowed; allowed: none"),
     ("sim.speed FULL=1", "FULL: '1' is not allowed; allowed: yes or no"),
 ])

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from hdl import generate as command
 from hdl.generate import generate
 from hdl.tops import TOPS, make_top
+from sim import verilog as command
 from spec.errors import SpecError
 from spec.presets import configure
 

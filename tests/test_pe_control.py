@@ -14,7 +14,7 @@ from tests.corners import fma_cases, random_bits, special_bits
 from tests.pe_bench import SINGLE_PASS, element, slot
 from tests.pe_cases import CORES, cases
 
-LATENCIES = {"nano": 4, "mini": 4, "small": 4, "inf1": 3, "bf16": 3, "fp8": 4, "int8": 3}
+LATENCIES = {"nano": 4, "mini": 4, "small": 4, "inf1": 3, "trn1": 4, "bf16": 3, "fp8": 4, "int8": 3}
 TRANSPOSING = [core for core, config in CORES.items() if config.transpose]
 
 

@@ -10,6 +10,7 @@ from sim import bench, registry, waves
 from sim.bench import run_bench
 from sim.cocotb_streams import Scoreboard, pack, unpack
 from sim.errors import BenchFailed
+from spec.errors import SpecError
 from tests.sim_designs import Adder, Rogue
 
 BENCHES = "tests.sim_benches"
@@ -85,22 +86,22 @@ def named(tmp_path, monkeypatch):
 
 
 def test_waves_writes_a_trace(named, output, capsys):
-    assert waves.main(["TEST=doubler_bench.doubles_patiently", "SEED=3"]) == 0
+    assert waves.main({"TEST": "doubler_bench.doubles_patiently", "SEED": "3"}) == 0
     trace = output / "sim_test_benches.doubler_bench" / "dump.fst"
     assert f"1 tests passed with seed 3; trace {trace}" in capsys.readouterr().out
     pywellen = pytest.importorskip("pywellen")
     assert "sim_doubler.o__valid" in {var.full_name for var in pywellen.Waveform(str(trace)).all_vars()}
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ([], "TEST=<bench> or TEST=<bench>.<test> is needed; benches: doubler_bench"),
-    (["TEST=nothing"], "There is no bench 'nothing'; benches: doubler_bench"),
-    (["TEST=doubler_bench", "SPEED=1"], "Argument must be TEST=… or SEED=…, not 'SPEED'"),
-    (["TEST=doubler_bench", "SEED=x"], "SEED must be a whole number from 0, not 'x'"),
+@pytest.mark.parametrize(("test", "seed", "message"), [
+    ("", "", "TEST: '' is not allowed; allowed: <bench> or <bench>.<test>, where <bench> is doubler_bench"),
+    ("nothing", "", "TEST: 'nothing' is not allowed; allowed: <bench> or <bench>.<test>, where <bench> is doubler_bench"),
+    ("doubler_bench", "x", "SEED: 'x' is not allowed; allowed: a whole number from 0"),
 ])
-def test_wrong_waves_arguments_list_the_benches(named, capsys, arguments, message):
-    assert waves.main(arguments) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_waves_arguments_list_the_benches(named, test, seed, message):
+    with pytest.raises(SpecError) as refused:
+        waves.main({"TEST": test, "SEED": seed})
+    assert str(refused.value) == message
 
 
 def test_an_unknown_bench_is_rejected(named):

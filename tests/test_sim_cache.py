@@ -11,6 +11,7 @@ import pytest
 
 from sim import cache
 from sim.cache import BuildError
+from sim.toolchain import ToolchainError
 
 # A build in a process of its own, whose command takes its time.
 BUILDER = """
@@ -67,7 +68,7 @@ def test_the_folder_is_chosen_by_the_environment(tmp_path, monkeypatch):
 
 def test_a_folder_with_spaces_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENNEURONCORE_CACHE", str(tmp_path / "my cache"))
-    with pytest.raises(ValueError, match="must not hold spaces"):
+    with pytest.raises(ToolchainError, match="must not hold spaces"):
         cache.root()
 
 
@@ -167,5 +168,5 @@ def test_used_and_fresh_builds_stay(root, monkeypatch):
 @pytest.mark.parametrize("text", ["-1", "four", "nan", "inf"])
 def test_wrong_limits_are_rejected(monkeypatch, text):
     monkeypatch.setenv("OPENNEURONCORE_CACHE_GIB", text)
-    with pytest.raises(ValueError, match="OPENNEURONCORE_CACHE_GIB must be a number of GiB from 0, not"):
+    with pytest.raises(ToolchainError, match="OPENNEURONCORE_CACHE_GIB must be a number of GiB from 0, not"):
         cache.limit_bytes()

@@ -53,7 +53,8 @@ def _edges(picture):
         picture.text(24, last + down - above - 7, name, 12, colour)
         picture.path((24, last + down - above), (x, last + down - above), colour=LINE, weight=1)
         picture.path((x, TOP + down), (x, last + down), colour=LINE, weight=1)
-    picture.lines(24, last + 74, ("A feeder holds its row's operands", "and recodes them. An instruction", "goes down a row in two cycles."), 11)
+    picture.lines(24, last + 74, (
+        "A feeder holds its row's operands", "and recodes them. An instruction", "goes down a row in two cycles."), 11)
 
 
 def _array(picture):
@@ -77,7 +78,8 @@ def _partial_sums(picture):
         picture.text(x + CELL / 2, bottom + 38, "+", 15, GREEN, "middle", bold=True)
         for bank in range(3):
             picture.box(x + 4, bottom + 51 + bank * 15, CELL - 8, 12, "#dafbe1", GREEN, radius=2)
-    picture.lines(ARRAY + SIZE * CELL + 14, bottom + 38, ("Partial-sum buffer: banks", "and a binary32 adder", "under each column."), 11)
+    picture.lines(ARRAY + SIZE * CELL + 14, bottom + 38, (
+        "Partial-sum buffer: banks", "and a binary32 adder", "under each column."), 11)
     picture.path((ARRAY + SIZE * CELL / 2, bottom + 96), (ARRAY + SIZE * CELL / 2, bottom + 126), arrow=True)
     picture.text(ARRAY + SIZE * CELL / 2 + 12, bottom + 120, "results", 12, GREEN)
 
@@ -88,7 +90,8 @@ def _rest_of_the_core(picture):
     picture.text(700, 61, "not built yet", 12, SOFT)
     for index, (name, words) in enumerate((
             ("state buffer (SBUF)", "takes the row buffers' place"), ("vector engine", "lanes, reductions"),
-            ("scalar engine", "activation functions"), ("sequencers", "five streams, semaphores"), ("DMA", "AXI4, descriptors"),
+            ("scalar engine", "activation functions"), ("sequencers", "five streams, semaphores"),
+            ("DMA", "AXI4, descriptors"),
             ("NeuronLink, collectives", "ring and torus"), ("GpSimd", "last"))):
         y = 76 + index * 51
         picture.box(698, y, 170, 42, PALE, LINE, dashed=True)

@@ -51,8 +51,8 @@ def _operands(picture):
     _register(picture, 128, 208, 44, "next weight", ORANGE, "on load")
     _register(picture, 220, 208, 44, "weight", ORANGE, "on swap")
 
-    _block(picture, 282, 124, 180, 116, "product", "exact: nothing is rounded", "fp8 pairs: two, added, rounded", "fp32: gathered in four passes",
-           "int8 pairs: two, added")
+    _block(picture, 282, 124, 180, 116, "product", "exact: nothing is rounded", "fp8 pairs: two, added, rounded",
+           "fp32: gathered in four passes", "int8 pairs: two, added")
     picture.path((462, 166), (492, 166), arrow=True)
 
 
@@ -64,7 +64,8 @@ def _sums(picture):
     _register(picture, 500, 144, 44, "term", INK)
     _register(picture, 500, 308, 44, "running", GREEN)
 
-    _block(picture, 556, 138, 146, 92, "align and add", "exact, with a sticky bit;", "int32 wraps; a transpose", "passes the weight's bits")
+    _block(picture, 556, 138, 146, 92, "align and add", "exact, with a sticky bit;", "int32 wraps; a transpose",
+           "passes the weight's bits")
     picture.path((702, 184), (730, 184), arrow=True)
     picture.path((744, 184), (772, 184), arrow=True)
     _register(picture, 738, 162, 44, "total", INK)

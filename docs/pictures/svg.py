@@ -37,7 +37,9 @@ class Picture:
                            f'stroke="{stroke}" stroke-width="{weight:g}"{dash}/>')
 
     def text(self, x, y, words, size=13, colour=INK, anchor="start", bold=False, italic=False):
-        """One line of text; ``y`` is its baseline."""
+        """One line of text, if there is any; ``y`` is its baseline."""
+        if not words:
+            return
         style = (' font-weight="bold"' if bold else "") + (' font-style="italic"' if italic else "")
         self._parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{colour}" text-anchor="{anchor}"{style}>'
                            f"{escape(words)}</text>")

@@ -42,17 +42,12 @@ class Accumulator(wiring.Component):
         m.d.sync += running.eq(self.sum_i)
         running_raw = running.as_value()[:RAW_BITS]
 
-        views, raw, is_raw = {}, None, None
+        views = {}
         if shapes.main:
             m.submodules.align = align = AlignAdd(len(value.product.significand) - 2, SUM_FRACTION_BITS)
             m.d.comb += [align.x.eq(value.product), *connect_term(align.y, running)]
             views["unrounded"] = unrounded_layout(align.window)
-        if shapes.has_integer:
-            raw, is_raw = running_raw + value.integer.as_signed(), control.integer if shapes.main else 1
-        if shapes.has_transpose:
-            passed = Mux(control.selected, value.raw, running_raw)
-            raw = passed if raw is None else Mux(control.transpose, passed, raw)
-            is_raw = control.transpose | (0 if is_raw is None else is_raw)
+        raw, is_raw = self._raw(value, control, running.as_value()[:RAW_BITS])
         if raw is not None:
             views["raw"] = RAW_BITS
 
@@ -61,11 +56,25 @@ class Accumulator(wiring.Component):
             m.d.sync += total.unrounded.eq(align.o)
             m.submodules.round = rounding = NormalizeRound(align.window)
             m.d.comb += [rounding.i.eq(total.unrounded), self.sum_o.eq(rounding.o)]
-        if raw is not None:
-            total_is_raw = Signal(reset_less=True)
-            m.d.sync += total_is_raw.eq(is_raw)
-            with m.If(is_raw):
-                m.d.sync += total.raw.eq(raw)
-            with m.If(total_is_raw):
-                m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(total.raw)
+            if raw is not None:
+                total_is_raw = Signal(reset_less=True)
+                m.d.sync += total_is_raw.eq(is_raw)
+                with m.If(is_raw):
+                    m.d.sync += total.raw.eq(raw)
+                with m.If(total_is_raw):
+                    m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(total.raw)
+        else:
+            m.d.sync += total.raw.eq(raw)
+            m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(total.raw)
         return m
+
+    def _raw(self, value, control, running):
+        """What integers or a transpose make of the running bits, and whether they do; None where neither is configured."""
+        shapes, raw, is_raw = self._shapes, None, 0
+        if shapes.has_integer:
+            raw, is_raw = running + value.integer.as_signed(), control.integer if shapes.main else 1
+        if shapes.has_transpose:
+            passed = Mux(control.selected, value.raw, running)
+            raw = passed if raw is None else Mux(control.transpose, passed, raw)
+            is_raw = control.transpose | is_raw
+        return raw, is_raw

@@ -60,7 +60,10 @@ class ProductUnit(wiring.Component):
                 integer.b0.eq(weight.raw[:8]), integer.b1.eq(weight.raw[8:16]),
             ]
             total = staged(integer.o)
-            with m.If(later.integer if shapes.main else 1):
+            if shapes.main:
+                with m.If(later.integer):
+                    m.d.comb += term.value.integer.eq(total)
+            else:
                 m.d.comb += term.value.integer.eq(total)
         if shapes.has_transpose:
             raw = staged(weight.raw)
