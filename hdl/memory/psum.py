@@ -21,7 +21,8 @@ RAW_BITS = slice(0, WORD_BITS)
 def destination_layout(core):
     """Where a column of sums goes: the first ``columns`` partitions, word ``offset`` of ``bank``.
 
-    ``commit`` says that there is a sum at all, ``last`` that it ends an instruction. With ``integer`` or ``transpose``
+    ``commit`` says that there is a sum at all, which is not so for the first three passes of an fp32 column and for a
+    cycle without a wave; ``last`` that it ends an instruction. With ``integer`` or ``transpose``
     the sum is 32 raw bits; integers accumulate modulo 2**32, transposes never do.
     """
     return data.StructLayout({

@@ -14,7 +14,7 @@ from .issue import TensorIssue, command_layout
 from .operand import OperandShapes
 from .wave import buffer_depth
 
-__all__ = ["TensorEngine", "counters_layout"]
+__all__ = ["TensorEngine", "counters_layout", "read_latency"]
 
 COUNTER_BITS = 32
 
@@ -26,6 +26,11 @@ def counters_layout():
     ``idle``: neither. ``span``: from the first wave to the last, both included.
     """
     return data.StructLayout({name: COUNTER_BITS for name in ("multiplying", "loading", "idle", "span")})
+
+
+def read_latency(core):
+    """Cycles from the issue of a wave until its words can be read from the partial-sum buffer."""
+    return 2 * core.rows + core.cols + OperandShapes(core).product_latency + 5
 
 
 class TensorEngine(wiring.Component):
@@ -71,11 +76,6 @@ class TensorEngine(wiring.Component):
         })
 
     @property
-    def store_latency(self):
-        """Cycles from the issue of a wave until its words can be read."""
-        return 2 * self._core.rows + self._core.cols + self._operands.product_latency + 5
-
-    @property
     def facts(self):
         """Formats and latencies for the manifest."""
         core = self._core
@@ -84,7 +84,7 @@ class TensorEngine(wiring.Component):
             "parameters": {"rows": core.rows, "cols": core.cols, "tile": core.tile, "slot_bits": core.slot_bits,
                            "psum_banks": core.psum_banks, "psum_bank_words": core.psum_bank_words},
             "command_fields": [[name, shape.width] for name, shape in self._command_shapes()],
-            "latency_cycles": {"wave to read": self.store_latency},
+            "latency_cycles": {"wave to read": read_latency(core)},
         }
 
     def _command_shapes(self):

@@ -18,6 +18,11 @@ QUEUE_DEPTH = 4
 READ_TAG_BITS = 4
 
 
+def _older(age, oldest):
+    """An age one cycle later; it stops at ``oldest``."""
+    return Mux(age == oldest, oldest, age + 1)
+
+
 def command_layout(core):
     """The command as a structure; see :func:`spec.tensor.command_fields`."""
     return data.StructLayout(dict(command_fields(core)))
@@ -31,7 +36,7 @@ class TensorIssue(wiring.Component):
     MULTIPLYs before it are stored; a MULTIPLY waits until READs before it of the same bank are sent.
 
     Latency: command to first load 2 cycles; first load to first wave 2 cycles. Throughput: one wave a cycle; weights
-    can change every ``cols / 2`` cycles, but not before ``cols / tile + 2``.
+    can change every ``cols / 2 + 1`` cycles, but not before ``cols / tile + 2``.
 
     Parameters
     ----------
@@ -196,8 +201,8 @@ class TensorIssue(wiring.Component):
         age = Signal(range(self._oldest + 1), init=self._oldest)
         with m.If(self.wave.swap):
             m.d.sync += age.eq(1)
-        with m.Elif(age != self._oldest):
-            m.d.sync += age.eq(age + 1)
+        with m.Else():
+            m.d.sync += age.eq(_older(age, self._oldest))
         return age
 
     def _load_unit(self, m, queue, swap, age):
@@ -211,18 +216,18 @@ class TensorIssue(wiring.Component):
         may_follow = own_age >= (state.index << 1)
         issues = Signal()
         m.d.comb += issues.eq(busy & may_follow & (self.stationary_level != 0))
-        with m.If(own_age != self._oldest):
-            m.d.sync += own_age.eq(own_age + 1)
+        m.d.sync += own_age.eq(_older(own_age, self._oldest))
         with m.If(issues):
-            m.d.sync += [state.index.eq(state.index + 1)]
+            m.d.sync += state.index.eq(state.index + 1)
         m.d.sync += state.settled.eq(state.index != 0)
         with m.If(swap):
             m.d.sync += state.spare.eq(0)
 
-        with m.If(~busy & queue.r_rdy & (~state.spare | queue.head.replaces)):
+        ends = issues & (state.index + 1 == state.beats)
+        with m.If((~busy | ends) & queue.r_rdy & (~state.spare | queue.head.replaces)):
             m.d.comb += queue.r_en.eq(1)
             m.d.sync += [state.tag.eq(queue.head.tag), state.beats.eq(queue.head.beats), state.index.eq(0),
-                         state.spare.eq(1), entry.eq(queue.head), own_age.eq(age)]
+                         state.spare.eq(1), entry.eq(queue.head), own_age.eq(_older(age, self._oldest))]
 
         pointer = self._pointer(m, "stationary_pointer", issues)
         m.d.comb += [

@@ -15,9 +15,9 @@ __all__ = ["PE"]
 class PE(wiring.Component):
     """One multiply-accumulate of the array, weight stationary, the weight double-buffered (rules N1, N2, N4, N5, N13, N14).
 
-    ``moving_i`` passes to the right-hand neighbour in one cycle; ``sum_i`` comes from the element above one cycle after
-    the moving operand that it belongs to, and the sum reaches the element below two cycles later, so rows follow each
-    other at a distance of two cycles. A row that holds no element is given +0 to move and a weight of -0: adding the
+    ``moving_i`` passes to the right-hand neighbour in one cycle; ``sum_i`` comes from the element above
+    ``shapes.product_latency`` cycles after the moving operand that it belongs to, and the sum reaches the element below
+    two cycles later, so rows follow each other at a distance of two cycles. A row that holds no element is given +0 to move and a weight of -0: adding the
     product, -0, leaves every running sum as it is, so that bypassing a row costs no gates.
 
     Latency: moving operand to the right 1 cycle; moving operand to ``sum_o`` 2 + ``shapes.product_latency`` cycles;
