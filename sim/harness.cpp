@@ -156,6 +156,8 @@ Model* onc_new() { return new Model; }
 
 void onc_delete(Model* model) {
     model->top->final();
+    // Verilator takes a model's names out of the thread's context, which may be that of a model already deleted.
+    Verilated::threadContextp(&model->context);
     delete model;
 }
 
