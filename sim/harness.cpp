@@ -56,6 +56,13 @@ struct Model {
     }
 };
 
+// Verilator looks things up in the thread's context, which it leaves at that of the model made last, even when that one
+// is deleted. So each call works in its own model's, and leaves the default behind.
+struct InContext {
+    explicit InContext(Model* model) { Verilated::threadContextp(&model->context); }
+    ~InContext() { Verilated::threadContextp(Verilated::defaultContextp()); }
+};
+
 inline void copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
     switch (bytes) {  // known sizes become single moves
     case 1: *to = *from; break;
@@ -152,12 +159,15 @@ bool complete(const Stream* streams, uint64_t count) {
 
 extern "C" {
 
-Model* onc_new() { return new Model; }
+Model* onc_new() {
+    Model* model = new Model;
+    InContext context{model};
+    return model;
+}
 
 void onc_delete(Model* model) {
+    InContext context{model};
     model->top->final();
-    // Verilator takes a model's names out of the thread's context, which may be that of a model already deleted.
-    Verilated::threadContextp(&model->context);
     delete model;
 }
 
@@ -167,11 +177,15 @@ void onc_ports(Model* model, Port* ports) {
 #undef ONC_PORT
 }
 
-void onc_settle(Model* model) { model->settle(); }
+void onc_settle(Model* model) {
+    InContext context{model};
+    model->settle();
+}
 
 uint64_t onc_cycle(Model* model) { return model->cycle; }
 
 void onc_step(Model* model, uint64_t cycles) {
+    InContext context{model};
     for (uint64_t i = 0; i < cycles; ++i) {
         model->settle();
         model->edge();
@@ -181,6 +195,7 @@ void onc_step(Model* model, uint64_t cycles) {
 
 void onc_vectors(Model* model, const Column* inputs, uint64_t input_count, const Column* outputs, uint64_t output_count,
                  uint64_t from, uint64_t to) {
+    InContext context{model};
     for (uint64_t row = from; row < to; ++row) {
         for (uint64_t i = 0; i < input_count; ++i)
             copy(inputs[i].port, inputs[i].rows + row * inputs[i].bytes, inputs[i].bytes);
@@ -195,6 +210,7 @@ void onc_vectors(Model* model, const Column* inputs, uint64_t input_count, const
 // Runs until every stream is complete or the cycles are used up; broken receives the stream that broke a rule.
 uint64_t onc_streams(Model* model, Stream* inputs, uint64_t input_count, Stream* outputs, uint64_t output_count,
                      uint64_t cycles, uint64_t* broken) {
+    InContext context{model};
     uint64_t outcome = OUT_OF_CYCLES;
     for (uint64_t used = 0;; ++used) {
         if (complete(inputs, input_count) && complete(outputs, output_count)) {
@@ -223,12 +239,14 @@ uint64_t onc_streams(Model* model, Stream* inputs, uint64_t input_count, Stream*
 
 #if VM_TRACE_FST
 void onc_trace_open(Model* model, const char* path) {
+    InContext context{model};
     model->trace = std::make_unique<VerilatedFstC>();
     model->top->trace(model->trace.get(), 99);
     model->trace->open(path);
 }
 
 void onc_trace_close(Model* model) {
+    InContext context{model};
     model->settle();
     model->dump(model->cycle * PERIOD);
     model->trace->close();

@@ -231,7 +231,7 @@ class Model:
 
     def _columns(self, arrays):
         return (harness.Column * len(arrays))(*(
-            harness.Column(self._places[name], array.ctypes.data, array.strides[0]) for name, array in arrays.items()))
+            harness.Column(self._places[name], array.ctypes.data, rows.stride(array)) for name, array in arrays.items()))
 
 
 class Trace:

@@ -1,8 +1,10 @@
 """The form in which numpy arrays meet ports: one row a value, little-endian."""
 
+import math
+
 import numpy as np
 
-__all__ = ["row_bytes", "empty", "pack", "from_bytes", "to_bytes"]
+__all__ = ["row_bytes", "stride", "empty", "pack", "from_bytes", "to_bytes"]
 
 
 def row_bytes(width):
@@ -10,6 +12,11 @@ def row_bytes(width):
     if width > 64:
         return (width + 7) // 8
     return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
+
+
+def stride(array):
+    """Bytes from one row of a port's contiguous array to the next; numpy's own is arbitrary where there is one row."""
+    return array.itemsize * math.prod(array.shape[1:])
 
 
 def empty(width, count):

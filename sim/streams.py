@@ -34,7 +34,7 @@ class StreamRun:
         self._model = model
         self._seed = seed
         self._rows = given | taken
-        self._held = {name: np.zeros(16 + array.strides[0], np.uint8) for name, array in taken.items()}
+        self._held = {name: np.zeros(16 + rows.stride(array), np.uint8) for name, array in taken.items()}
         stall = _stall_rates(stall, self._rows)
         self._inputs = (harness.Stream * len(given))(*(self._state(name, stall[name]) for name in given))
         self._outputs = (harness.Stream * len(taken))(*(self._state(name, stall[name]) for name in taken))
@@ -112,7 +112,7 @@ class StreamRun:
         return harness.Stream(
             payload=places.get(f"{name}__payload"), valid=places[f"{name}__valid"], ready=places[f"{name}__ready"],
             rows=array.ctypes.data, held=self._held[name].ctypes.data if name in self._held else None,
-            bytes=array.strides[0] if width else 0, top_mask=_top_mask(width, array.strides[0]), count=len(array),
+            bytes=rows.stride(array) if width else 0, top_mask=_top_mask(width, rows.stride(array)), count=len(array),
             stall=int(stall * 2**32),
             # By name, so that a stream's stalls do not depend on which others run.
             random=int.from_bytes(hashlib.sha256(f"{self._seed} {name}".encode()).digest()[:8], "little"))

@@ -17,7 +17,7 @@ from tests.pe_cases import CORES
 
 __all__ = ["PEBench", "Element", "element", "slot"]
 
-_MODELS = {"test_pe_nano": ("nano",), "test_pe_others": ("mini", "small", "inf1", "trn1", "bf16", "fp8"), "test_pe_int8": ("int8",)}
+_MODELS = {"test_pe_nano": ("nano",), "test_pe_others": tuple(core for core in CORES if core != "nano")}
 
 SINGLE_PASS = 0b111
 """Both high halves, and the first pass of its product: how an operand of few bits goes through a core with fp32."""

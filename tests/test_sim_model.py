@@ -1,6 +1,9 @@
 """The C++ loop: right results pass, wrong ones show, and no run is endless."""
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,6 +297,25 @@ def test_hierarchical_modules():
     model = Model.build(emit(Row()), hierarchical=("sim_tile", "not_there"))
     a = np.arange(500)
     assert (model.vectors({"a": a}, ["y"], 504)["y"][4:] == a + 6).all()
+
+
+def test_models_of_one_design_go_one_by_one():
+    """Verilator keeps names in the thread's context: deleting a second model once reached into the first one's, and hung
+    or crashed. In a process of its own, with a time limit."""
+    script = """
+from hdl.emit import emit
+from sim.model import Model
+from tests.test_sim_model import Row
+models = [Model.build(emit(Row()), hierarchical=("sim_tile",)) for _ in range(2)]
+while models:
+    models.pop().step()
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[1], check=True, timeout=60)
+
+
+def test_one_row_that_numpy_gives_no_stride(adder):
+    one = np.broadcast_to(np.uint16(1234), 1)
+    assert adder.vectors({"a": one, "b": one}, ["the__total"], 2)["the__total"][-1] == 2468
 
 
 def test_traced_model_writes_what_happened(tmp_path):

@@ -40,7 +40,6 @@ class Accumulator(wiring.Component):
 
         running = Signal(partial_sum_layout, reset_less=True)
         m.d.sync += running.eq(self.sum_i)
-        running_raw = running.as_value()[:RAW_BITS]
 
         views = {}
         if shapes.main:
