@@ -23,7 +23,7 @@ def term(significand, exponent, sign, infinity=0, nan=0):
 
 
 def test_every_sum_of_short_terms_at_every_distance():
-    """The window holds the sum exactly, or cut down to a whole unit with the sticky bit saying so."""
+    """The window holds the sum, a difference less one unit, or either cut down with the sticky bit saying so."""
     significands = [0, *range(4, 16)]
     grid = np.meshgrid(significands, significands, [0, 1], [0, 1], np.arange(-70, 71))
     x, y, x_sign, y_sign, distance = (values.ravel() for values in grid)
@@ -37,6 +37,7 @@ def test_every_sum_of_short_terms_at_every_distance():
     held = total.astype(np.int64) - (negative.astype(np.int64) << WINDOW)
     # All in units of the lower term's lowest bit, in Python's integers, which do not end. A unit of the window is
     # 2 ** (exponent - 25) of them, the terms' own lowest bits are two places below their exponents.
+    held += (subtracted & ~sticky & 1).astype(np.int64)
     columns = (x, x_exponent - lowest, x_sign, y, y_exponent - lowest, y_sign, exponent - lowest, sign, held, sticky)
     for row in zip(*(column.tolist() for column in columns)):
         x_bits, x_shift, x_minus, y_bits, y_shift, y_minus, unit_shift, minus, window, cut = row
@@ -75,25 +76,27 @@ def unrounded(rng, count):
 
 def test_rounding(rng):
     held, exponent, sticky, (sign, negative, subtracted) = unrounded(rng, 30_000)
-    negative &= (held != 0)
-    total = np.where(negative, (1 << WINDOW) - held, held)
+    subtracted |= negative
+    total = np.where(negative, (1 << WINDOW) - 1 - held, held)
     words = total | negative << WINDOW | sticky << 29 | exponent << 30 | sign << 39 | subtracted << 40
     result = small_blocks()["round"](latency=0, i=words)
-    fraction, field, result_sign, hidden, nan = fields(result, 23, 8, 1, 1, 1)
+    fraction, field, result_sign, hidden, infinity, nan = fields(result, 23, 8, 1, 1, 1, 1)
     expected = []
     for row in range(held.size):
-        value = int(held[row]) * (-1) ** int(negative[row]) * 2 + int(sticky[row])  # what was cut off counts as a half
+        value = int(total[row]) - (int(negative[row]) << WINDOW)
+        value = 2 * (value + int(subtracted[row] and not sticky[row])) + int(sticky[row])  # what was cut off is a half
         is_negative = int(sign[row]) ^ (value < 0) if value else int(sign[row]) & ~int(subtracted[row])
         expected.append(rational.rounded((is_negative, abs(value), int(exponent[row]) - 127 - 26)))
-    bits = fraction | np.where(hidden | (field == 255), field, 0) << np.uint64(23) | result_sign << np.uint64(31)
+    number = fraction | np.where(hidden, field, 0) << np.uint64(23)
+    bits = np.where(infinity, 0x7F80_0000, number) | result_sign << np.uint64(31)
     assert_same(bits, np.array(expected), total=total, negative=negative, sticky=sticky, exponent=exponent, sign=sign)
-    assert not nan.any() and (field > 0).all()
+    assert not nan.any() and (field > 0)[(number > 0) & (infinity == 0)].all() and (field < 2)[number == 0].all()
 
 
-@pytest.mark.parametrize(("infinity", "nan", "expected"), [(1, 0, 0xFF80_0000), (0, 1, None), (1, 1, None)])
-def test_rounding_of_infinities_and_nan(infinity, nan, expected):
+@pytest.mark.parametrize(("infinity", "nan", "negative"), [(1, 0, 1), (0, 1, None), (1, 1, None)])
+def test_rounding_of_infinities_and_nan(infinity, nan, negative):
     words = np.array([5 | 100 << 30 | 1 << 39 | infinity << 41 | nan << 42])
-    fraction, field, sign, _, is_nan = fields(small_blocks()["round"](latency=0, i=words), 23, 8, 1, 1, 1)
-    assert is_nan[0] == nan
-    if expected is not None:
-        assert fraction[0] | field[0] << np.uint64(23) | sign[0] << np.uint64(31) == expected
+    *_, sign, _, is_infinity, is_nan = fields(small_blocks()["round"](latency=0, i=words), 23, 8, 1, 1, 1, 1)
+    assert is_nan[0] == nan and is_infinity[0] == infinity
+    if negative is not None:
+        assert sign[0] == negative

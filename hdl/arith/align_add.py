@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import EXPONENT_BITS, product_layout, unrounded_layout
+from .layouts import product_layout, unrounded_layout
 
 __all__ = ["AlignAdd", "window_bits"]
 
@@ -50,40 +50,40 @@ class AlignAdd(wiring.Component):
         x, y, o, window = self.x, self.y, self.o, self.window
 
         difference = Signal.like(x.exponent - y.exponent)
-        x_leads = Signal()
-        m.d.comb += [difference.eq(x.exponent - y.exponent), x_leads.eq(~difference[-1])]
+        y_leads = Signal()
+        m.d.comb += [difference.eq(x.exponent - y.exponent), y_leads.eq(difference[-1])]
 
         def widened(term, fraction):
             return Cat(Const(0, window - INTEGER_BITS - fraction), term.significand, Const(0, 1))
 
+        # Where y leads, the complement of the difference is the distance less one: x starts one place to the right.
         x_wide, y_wide = widened(x, self._x_fraction), widened(y, self._y_fraction)
-        leading, trailing = Signal(window), Signal(window)
-        m.d.comb += [leading.eq(Mux(x_leads, x_wide, y_wide)), trailing.eq(Mux(x_leads, y_wide, x_wide))]
-
-        distance_bits = (window - 1).bit_length()
-        distance = Signal(EXPONENT_BITS + 1)
-        shift = Signal(distance_bits)
+        leading, trailing, distance = Signal(window), Signal(window), Signal(len(difference) - 1)
         m.d.comb += [
-            distance.eq(Mux(x_leads, difference, -difference)),
-            shift.eq(distance[:distance_bits] | (distance[distance_bits:] != 0).replicate(distance_bits)),
+            leading.eq(Mux(y_leads, y_wide, x_wide)), trailing.eq(Mux(y_leads, x_wide[1:], y_wide)),
+            distance.eq(difference[:-1] ^ y_leads.replicate(len(distance))),
         ]
-        shifted, cut = Signal(window), Signal(window)
-        m.d.comb += [shifted.eq(trailing >> shift), cut.eq((Const(1, 1) << shift) - 1)]
 
-        # What was cut off makes a difference smaller by less than one unit: the two's complement is then left
-        # without its +1, and the sticky bit says how much more there is.
+        shift_bits = (window - 1).bit_length()
+        shift, far = Signal(shift_bits), Signal()
+        m.d.comb += [shift.eq(distance[:shift_bits]), far.eq(distance[shift_bits:] != 0)]
+        shifted, kept = Signal(window), Signal(window)
+        m.d.comb += [
+            shifted.eq(Mux(far, 0, trailing >> shift)),
+            kept.eq(Mux(far, 0, Const(-1, window) << shift)),
+        ]
+
         subtracted = x.sign ^ y.sign
         total = Signal(window + 1)
         m.d.comb += [
-            o.sticky.eq((trailing & cut) != 0),
-            total.eq(leading + (Cat(shifted, Const(0, 1)) ^ subtracted.replicate(window + 1))
-                     + (subtracted & ~o.sticky)),
+            total.eq(leading + (Cat(shifted, Const(0, 1)) ^ subtracted.replicate(window + 1))),
             o.total.eq(total[:window]),
             o.negative.eq(total[window]),
-            o.exponent.eq(Mux(x_leads, x.exponent, y.exponent)),
+            o.sticky.eq((trailing & ~kept) != 0),
+            o.exponent.eq(Mux(y_leads, y.exponent, x.exponent)),
             o.subtracted.eq(subtracted),
             o.infinity.eq(x.infinity | y.infinity),
             o.nan.eq(x.nan | y.nan | (x.infinity & y.infinity & subtracted)),
-            o.sign.eq(Mux(o.infinity, Mux(x.infinity, x.sign, y.sign), Mux(x_leads, x.sign, y.sign))),
+            o.sign.eq(Mux(o.infinity, Mux(x.infinity, x.sign, y.sign), Mux(y_leads, y.sign, x.sign))),
         ]
         return m

@@ -98,16 +98,18 @@ def product_layout(fraction_bits):
                               "infinity": 1, "nan": 1})
 
 
-partial_sum_layout = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1, "hidden": 1, "nan": 1})
-"""A binary32 number unpacked: the hidden bit apart, exponent 1 for subnormal numbers, 0 or 1 for zero. The low 32 bits
-also carry integers and raw patterns."""
+partial_sum_layout = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1, "hidden": 1,
+                                        "infinity": 1, "nan": 1})
+"""A binary32 number unpacked: the hidden bit apart, exponent 1 for subnormal numbers, 0 or 1 for zero. With ``nan`` or
+``infinity`` the rest, but the sign of an infinity, is arbitrary. The low 32 bits also carry integers and raw patterns."""
 
 
 def unrounded_layout(window):
     """An exact sum before normalisation: three integer bits and ``window - 3`` fraction bits in two's complement.
 
     ``negative`` is the top bit of the two's complement number, ``sticky`` says that non-zero bits were cut off below,
-    ``subtracted`` that the terms had different signs.
+    ``subtracted`` that the terms had different signs. A difference is without the +1 of its two's complement, so that
+    no carry waits for ``sticky``: the true one is one unit more, or with ``sticky`` less than one unit.
     """
     return data.StructLayout({"total": window, "negative": 1, "sticky": 1, "exponent": EXPONENT_BITS - 1, "sign": 1,
                               "subtracted": 1, "infinity": 1, "nan": 1})
@@ -120,7 +122,7 @@ def connect_term(term, partial_sum):
         term.significand.eq(Cat(Const(0, padding), partial_sum.fraction, partial_sum.hidden)),
         term.exponent.eq(partial_sum.exponent),
         term.sign.eq(partial_sum.sign),
-        term.infinity.eq((partial_sum.exponent == 255) & ~partial_sum.nan),
+        term.infinity.eq(partial_sum.infinity),
         term.nan.eq(partial_sum.nan),
     ]
 
@@ -132,12 +134,14 @@ def unpack(partial_sum, bits):
         partial_sum.hidden.eq(bits[23:31] != 0),
         partial_sum.exponent.eq(bits[23:31] | (bits[23:31] == 0)),
         partial_sum.sign.eq(bits[31]),
+        partial_sum.infinity.eq((bits[23:31] == 255) & (bits[:23] == 0)),
         partial_sum.nan.eq((bits[23:31] == 255) & (bits[:23] != 0)),
     ]
 
 
 def pack(partial_sum):
     """The binary32 pattern of a partial sum, NaN canonical (rule N0)."""
-    number = Cat(partial_sum.fraction, Mux(partial_sum.hidden | (partial_sum.exponent == 255), partial_sum.exponent, 0),
-                 partial_sum.sign)
-    return Mux(partial_sum.nan, FLOAT_FORMATS["fp32"].nan, number)
+    number = Cat(partial_sum.fraction, Mux(partial_sum.hidden, partial_sum.exponent, 0))
+    infinity = FLOAT_FORMATS["fp32"].infinity
+    return Mux(partial_sum.nan, FLOAT_FORMATS["fp32"].nan,
+               Cat(Mux(partial_sum.infinity, infinity, number), partial_sum.sign))

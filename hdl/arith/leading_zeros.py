@@ -1,17 +1,21 @@
 """Counting leading zeros."""
 
-from amaranth import Cat, Const, Mux, Signal
+from amaranth import Cat, Const, Signal
 
 __all__ = ["leading_zeros"]
 
 
 def leading_zeros(m, value, name):
-    """Number of zeros above the leading one of ``value``, by binary search; combinational.
+    """Number of zeros above the leading one of ``value``, by a tree of ever larger blocks; combinational.
+
+    Every block knows whether it holds a one, and how many zeros its leading one has above it. All blocks of one size
+    stand in one word, at the place of their lowest bits, so that a simulator handles them together; synthesis drops the
+    bits between.
 
     Parameters
     ----------
     m : Module
-        Where the search's signals are placed, named after ``name``.
+        Where the tree's signals are placed, named after ``name``.
 
     Returns
     -------
@@ -19,13 +23,21 @@ def leading_zeros(m, value, name):
         All ones where ``value`` is zero.
     """
     bits = max(1, (len(value) - 1).bit_length())
-    value = Cat(Const(0, (1 << bits) - len(value)), value)
+    width = 1 << bits
+
+    def word(label, expression):
+        signal = Signal(width, name=f"{name}_{label}")
+        m.d.comb += signal.eq(expression)
+        return signal
+
+    occupied = word("occupied_1", Cat(Const(0, width - len(value)), value))
     digits = []
-    for bit in reversed(range(bits)):
-        half = 1 << bit
-        part = Signal(2 * half, name=f"{name}_{2 * half}")
-        empty = Signal(name=f"{name}_empty_{half}")
-        m.d.comb += [part.eq(value), empty.eq(part[half:] == 0)]
-        digits.insert(0, empty)
-        value = Mux(empty, part[:half], part[half:])
-    return Cat(*digits)
+    for level in range(bits):
+        half = 1 << level
+        upper = word(f"upper_{2 * half}", occupied >> half)
+        digits = [word(f"digit_{number}_{2 * half}", (upper & (digit >> half)) | (~upper & digit))
+                  for number, digit in enumerate(digits)]
+        digits.append(~upper)
+        if level < bits - 1:
+            occupied = word(f"occupied_{2 * half}", occupied | upper)
+    return Cat(*(digit[0] for digit in digits))

@@ -37,34 +37,45 @@ class NormalizeRound(wiring.Component):
         i, o, window = self.i, self.o, self.window
 
         magnitude = Signal(window)
-        m.d.comb += magnitude.eq(Mux(i.negative, ~i.total + ~i.sticky, i.total))
+        m.d.comb += magnitude.eq(i.total ^ i.negative.replicate(window))
+        # A difference that is not negative lacks one unit at the bottom: ones without end below it stand for that unit.
+        below_window = Signal()
+        m.d.comb += below_window.eq(i.subtracted & ~i.negative)
 
-        # The leading one belongs two places above the exponent's own, and may not go further down than exponent 1
-        # allows: a one planted at that place stops the count.
-        stop, searched = Signal(window), Signal(window)
-        m.d.comb += [stop.eq(Const(1 << (window - 2), window) >> i.exponent), searched.eq(magnitude | stop)]
-        zeros = Signal((window - 1).bit_length())
-        m.d.comb += zeros.eq(leading_zeros(m, searched, "zeros"))
+        # The leading one belongs two places above the exponent's own, and may not go further up than exponent 1 allows.
+        # A one below the window stops the count.
+        count = Signal(window.bit_length())
+        subnormal, zeros = Signal(), Signal.like(count)
+        m.d.comb += [
+            count.eq(leading_zeros(m, Cat(1, magnitude), "count")),
+            subnormal.eq(i.exponent + 1 < count),
+            zeros.eq(Mux(subnormal, i.exponent + 1, count)),
+        ]
         normal = Signal(window)
-        m.d.comb += normal.eq(magnitude << zeros)
+        m.d.comb += normal.eq((Cat(below_window.replicate(window), magnitude) << zeros)[window:2 * window])
 
-        significand, below = normal[-24:], normal[:-24]
-        half, rest = below[-1], (below[:-1] != 0) | i.sticky
-        # The hidden bit adds one to the exponent field, and so does a carry out of rounding. Without a hidden bit the
-        # number is subnormal or zero and the field starts from nothing.
-        field = Signal(10)
-        m.d.comb += field.eq(Mux(significand[-1], i.exponent + 1 - zeros, 0))
-        packed = Signal(33)
-        m.d.comb += packed.eq(Cat(Const(0, 23), field) + significand + (half & (rest | significand[0])))
-        infinite = Signal()
-        m.d.comb += infinite.eq(i.infinity | (packed[23:] >= 255))
-        is_zero = (magnitude == 0) & ~i.sticky
+        significand, half, rest = normal[-24:], normal[-25], normal[:-25]
+        up, lacks_unit = Signal(), Signal()
+        m.d.comb += [
+            lacks_unit.eq(below_window & ~i.sticky),
+            up.eq(Mux(lacks_unit, half | (rest.all() & significand[0]),
+                      half & ((rest != 0) | i.sticky | significand[0]))),
+        ]
+        exponent, rounded, is_zero = Signal(10), Signal(25), Signal()
+        m.d.comb += [
+            is_zero.eq((magnitude == 0) & ~below_window),
+            # The two early terms first: the count comes late.
+            exponent.eq(Mux(subnormal | is_zero, 1, (i.exponent + 3) + Cat(~count, Const(-1, 10 - len(count))))),
+            rounded.eq(significand + up),
+        ]
+        carry = rounded[24]
         m.d.comb += [
             o.nan.eq(i.nan),
-            o.hidden.eq(packed[23:] != 0),
-            o.exponent.eq(Mux(infinite, 255, packed[23:31] | ~o.hidden)),
-            o.fraction.eq(Mux(infinite, 0, packed[:23])),
-            o.sign.eq(Mux(i.infinity, i.sign, Mux(is_zero, i.sign & ~i.subtracted,
+            o.infinity.eq(i.infinity | Mux(carry, exponent >= 254, exponent >= 255)),
+            o.hidden.eq(carry | rounded[23]),
+            o.exponent.eq(Mux(carry, exponent + 1, exponent)),
+            o.fraction.eq(rounded[:23]),
+            o.sign.eq(Mux(i.infinity, i.sign, Mux(is_zero & ~i.sticky, i.sign & ~i.subtracted,
                                                   i.sign ^ i.negative))),
         ]
         return m
