@@ -46,6 +46,8 @@ class CoreConfig:
         Whether those of ``formats`` that rule N5 names also go two elements a row, at double rate. int8 always does (N13).
     transpose : bool
         Exact transpose through the array (N14); public from NeuronCore-v3 on.
+    adder_stages : int
+        Pipeline stages of an element's addition, and so cycles from row to row: 2, or 3 for a higher clock.
     sbuf_kib : int
         State buffer, KiB per partition.
     psum_banks, psum_bank_bytes : int
@@ -65,6 +67,7 @@ class CoreConfig:
     formats: tuple = ("bf16",)
     fp8_pairs: bool = False
     transpose: bool = False
+    adder_stages: int = 2
     sbuf_kib: int = 192
     psum_banks: int = 8
     psum_bank_bytes: int = 2048
@@ -81,6 +84,7 @@ class CoreConfig:
         object.__setattr__(self, "formats", self._expanded_formats())
         _check_bool("fp8_pairs", self.fp8_pairs)
         _check_bool("transpose", self.transpose)
+        _check_int("adder_stages", self.adder_stages, 2, 3)
         _check_int("sbuf_kib", self.sbuf_kib, 1, 1024)
         _check_power_of_two("psum_banks", self.psum_banks, 2, 16)
         _check_power_of_two("psum_bank_bytes", self.psum_bank_bytes, 16, 16384)

@@ -135,10 +135,10 @@ class Element:
             the running sum.
         """
         rows = max(np.size(values) for ports in (moving, weight, sums) for values in ports.values())
-        product_latency = self.pe.shapes.product_latency
+        product_latency, adder_stages = self.pe.shapes.product_latency, self.pe.shapes.adder_stages
         begin = np.arange(rows) * passes + 1  # the moving operand's first cycle; its weight is loaded in the one before
         last = begin + passes - 1
-        cycles = rows * passes + 1 + product_latency + 2
+        cycles = rows * passes + 1 + product_latency + adder_stages
         rng = np.random.default_rng(rows)
         driven = {}
         for ports, places in ((moving, None), (weight, begin - 1), (sums, last + product_latency)):
@@ -157,7 +157,7 @@ class Element:
         read = self.block.cycles(self.outputs, load=load, swap=swap, step=step, **driven)
         assert read["echo"][1:].all(), "a moving operand did not come out after one cycle"
         assert (read["swap_o"][1:] == swap[:-1]).all(), "a swap did not come out after one cycle"
-        return {port: values[last + product_latency + 2] for port, values in read.items()}
+        return {port: values[last + product_latency + adder_stages] for port, values in read.items()}
 
 
 def slot(first, second):

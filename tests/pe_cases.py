@@ -16,6 +16,8 @@ CORES = {
     "bf16": CoreConfig(8, 8, formats=("bf16",)),
     "fp8": CoreConfig(8, 8, formats=("fp8",), fp8_pairs=True),
     "int8": CoreConfig(8, 8, formats=("int8",), transpose=True),
+    "deep": configure("nano", "adder_stages=3").chip.core,
+    "deep_bf16": CoreConfig(8, 8, formats=("bf16",), adder_stages=3),
 }
 
 

@@ -17,19 +17,21 @@ from spec.tensor import Matmul, Opcode, check_matmul, check_transpose, encode_co
 from tests.corners import random_bits
 from tests.engine_programs import random_program, read_everything
 
-QUICK = ("nano", "mini")
-OTHERS = tuple(name for name in PRESETS if name not in QUICK)
+CORES = {name: system.chip.core for name, system in PRESETS.items()}
+CORES["deep"] = configure("nano", "adder_stages=3 formats=bf16,fp8,int8").chip.core
+QUICK = ("nano", "mini", "deep")
+OTHERS = tuple(name for name in CORES if name not in QUICK)
 ALL_FORMS = [Matmul(a, b, paired) for a, b, paired in pairs(TENSOR_FORMATS, TENSOR_FORMATS, (False, True))]
 
 
 @pytest.fixture(scope="module")
 def drivers():
-    """Drivers of presets' engines, built when first asked for."""
+    """Drivers of the engines of :data:`CORES`, built when first asked for."""
     built = {}
 
     def driver(name):
         if name not in built:
-            built[name] = TensorDriver(configure(name).chip.core)
+            built[name] = TensorDriver(CORES[name])
         built[name].model.reset()
         return built[name]
 
@@ -78,7 +80,7 @@ def test_every_product_of_a_preset(drivers, preset, rng):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_other_product_is_refused(preset):
-    core = configure(preset).chip.core
+    core = CORES[preset]
     program = Program(core)
     for form in ALL_FORMS:
         if not is_legal(check_matmul, core, form):
@@ -103,7 +105,7 @@ def run_commands(driver, commands, stationary, moving, words, **options):
 @pytest.mark.parametrize("stall", [0.0, 0.3])
 @pytest.mark.parametrize("programs", [8, pytest.param(500, marks=pytest.mark.long)])
 def test_random_commands(drivers, preset, stall, programs, rng):
-    driver, golden = drivers(preset), GoldenEngine(configure(preset).chip.core)
+    driver, golden = drivers(preset), GoldenEngine(CORES[preset])
     clean_buffer(driver)
     for _ in range(programs):
         driver.model.reset()

@@ -75,7 +75,7 @@ def test_the_command_prints_a_table(monkeypatch, tmp_path, capsys):
     (("nano", "cpu"), "^TOP: 'cpu' is not allowed; allowed: pe, tile, array, psum, "),
     (("pico", "pe"), "^CONFIG: 'pico' is not allowed; allowed: nano, mini, "),
     (("nano", "pe", "rows=6"), "^rows: 6 is not allowed; allowed: a multiple of the tile, 4, "),
-    (("nano", "pe", "row=8"), "^SET: 'row' is not allowed; allowed: chips, "),
+    (("nano", "pe", "row=8"), "^SET: 'row' is not allowed; allowed: adder_stages, chips, "),
 ])
 def test_mistakes_are_rejected_before_anything_is_written(tmp_path, arguments, message):
     with pytest.raises(SpecError, match=message):

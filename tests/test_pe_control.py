@@ -14,7 +14,7 @@ from tests.corners import fma_cases, random_bits, special_bits
 from tests.pe_bench import SINGLE_PASS, element, slot
 from tests.pe_cases import CORES, cases
 
-LATENCIES = {"nano": 4, "mini": 4, "small": 4, "inf1": 3, "trn1": 4, "bf16": 3, "fp8": 4, "int8": 3}
+LATENCIES = {"nano": 4, "mini": 4, "small": 4, "inf1": 3, "trn1": 4, "bf16": 3, "fp8": 4, "int8": 3, "deep": 5, "deep_bf16": 4}
 TRANSPOSING = [core for core, config in CORES.items() if config.transpose]
 
 
@@ -29,7 +29,8 @@ def test_latencies(core):
     """One moving operand, or one running sum, and the cycle in which something comes of it."""
     unit = element(core)
     stated = unit.pe.facts["latency_cycles"]
-    assert stated == {"moving_i to moving_o": 1, "sum_i to sum_o": 2, "moving_i to sum_o": LATENCIES[core]}
+    assert stated == {"moving_i to moving_o": 1, "sum_i to sum_o": CORES[core].adder_stages,
+                      "moving_i to sum_o": LATENCIES[core]}
     name = next(name for name in ("bf16", "fp8_e5m2", "int8") if name in CORES[core].formats)
     one = {"bf16": 0x3F80, "fp8_e5m2": 0x3C, "int8": 1}[name]
     integer = int(name == "int8")

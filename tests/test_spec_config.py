@@ -17,6 +17,7 @@ from spec.presets import PRESETS, configure
     ("formats=", "formats: () is not allowed; allowed: at least one of fp32, tf32, bf16, fp16, fp8_e5m2, fp8_e4m3, "
                  "fp8_e3m4, fp8_e4m3fn or int8"),
     ("fp8_pairs=maybe", "fp8_pairs: 'maybe' is not allowed; allowed: true or false"),
+    ("adder_stages=4", "adder_stages: 4 is not allowed; allowed: a whole number from 2 to 3"),
     ("sbuf_kib=0", "sbuf_kib: 0 is not allowed; allowed: a whole number from 1 to 1024"),
     ("psum_banks=6", "psum_banks: 6 is not allowed; allowed: a power of two from 2 to 16"),
     ("psum_bank_bytes=1000", "psum_bank_bytes: 1000 is not allowed; allowed: a power of two from 16 to 16384"),
@@ -31,7 +32,7 @@ from spec.presets import PRESETS, configure
     ("fused_off=a", "fused_off: 'a' is not allowed; allowed: whole numbers joined by commas"),
     ("chips=0", "chips: 0 is not allowed; allowed: a whole number from 1 to 4096"),
     ("topology=star", "topology: 'star' is not allowed; allowed: ring or torus"),
-    ("colour=red", "SET: 'colour' is not allowed; allowed: chips, cols, cores, formats, fp8_pairs, fused_off, "
+    ("colour=red", "SET: 'colour' is not allowed; allowed: adder_stages, chips, cols, cores, formats, fp8_pairs, fused_off, "
                    "link_ports, psum_bank_bytes, psum_banks, rows, sbuf_kib, tensor_clock_ghz, tile, topology or "
                    "transpose"),
     ("rows", "SET: 'rows' is not allowed; allowed: pairs such as \"rows=64 formats=bf16,fp16\""),

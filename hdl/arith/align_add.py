@@ -1,23 +1,14 @@
-"""Exact addition of two terms: the smaller is shifted to the larger, bits cut off below are remembered."""
+"""Exact addition of two terms."""
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .add_aligned import AddAligned
+from .align import Align, window_bits
 from .layouts import product_layout, unrounded_layout
 
-__all__ = ["AlignAdd", "window_bits"]
-
-INTEGER_BITS = 3
-
-
-def window_bits(x_fraction, y_fraction):
-    """Bits of the addition's window.
-
-    Bits may be cut off only at shifts of three and more. There the sum keeps at least half its larger term, so that a
-    result of 24 bits needs 25 fraction bits and a sticky bit; at shifts of up to two nothing may be lost.
-    """
-    return INTEGER_BITS + max(25, x_fraction + 2, y_fraction + 2)
+__all__ = ["AlignAdd"]
 
 
 class AlignAdd(wiring.Component):
@@ -27,6 +18,11 @@ class AlignAdd(wiring.Component):
     ----------
     x_fraction, y_fraction : int
         Fraction bits of the two terms.
+
+    Attributes
+    ----------
+    window : int
+        Width of the sum, three integer bits included.
 
     Members
     -------
@@ -38,7 +34,7 @@ class AlignAdd(wiring.Component):
 
     def __init__(self, x_fraction, y_fraction):
         self.window = window_bits(x_fraction, y_fraction)
-        self._x_fraction, self._y_fraction = x_fraction, y_fraction
+        self._fractions = x_fraction, y_fraction
         super().__init__({
             "x": In(product_layout(x_fraction)),
             "y": In(product_layout(y_fraction)),
@@ -47,43 +43,7 @@ class AlignAdd(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        x, y, o, window = self.x, self.y, self.o, self.window
-
-        difference = Signal.like(x.exponent - y.exponent)
-        y_leads = Signal()
-        m.d.comb += [difference.eq(x.exponent - y.exponent), y_leads.eq(difference[-1])]
-
-        def widened(term, fraction):
-            return Cat(Const(0, window - INTEGER_BITS - fraction), term.significand, Const(0, 1))
-
-        # Where y leads, the complement of the difference is the distance less one: x starts one place to the right.
-        x_wide, y_wide = widened(x, self._x_fraction), widened(y, self._y_fraction)
-        leading, trailing, distance = Signal(window), Signal(window), Signal(len(difference) - 1)
-        m.d.comb += [
-            leading.eq(Mux(y_leads, y_wide, x_wide)), trailing.eq(Mux(y_leads, x_wide[1:], y_wide)),
-            distance.eq(difference[:-1] ^ y_leads.replicate(len(distance))),
-        ]
-
-        shift_bits = (window - 1).bit_length()
-        shift, far = Signal(shift_bits), Signal()
-        m.d.comb += [shift.eq(distance[:shift_bits]), far.eq(distance[shift_bits:] != 0)]
-        shifted, kept = Signal(window), Signal(window)
-        m.d.comb += [
-            shifted.eq(Mux(far, 0, trailing >> shift)),
-            kept.eq(Mux(far, 0, Const(-1, window) << shift)),
-        ]
-
-        subtracted = x.sign ^ y.sign
-        total = Signal(window + 1)
-        m.d.comb += [
-            total.eq(leading + (Cat(shifted, Const(0, 1)) ^ subtracted.replicate(window + 1))),
-            o.total.eq(total[:window]),
-            o.negative.eq(total[window]),
-            o.sticky.eq((trailing & ~kept) != 0),
-            o.exponent.eq(Mux(y_leads, y.exponent, x.exponent)),
-            o.subtracted.eq(subtracted),
-            o.infinity.eq(x.infinity | y.infinity),
-            o.nan.eq(x.nan | y.nan | (x.infinity & y.infinity & subtracted)),
-            o.sign.eq(Mux(o.infinity, Mux(x.infinity, x.sign, y.sign), Mux(y_leads, y.sign, x.sign))),
-        ]
+        m.submodules.align = align = Align(*self._fractions)
+        m.submodules.add = add = AddAligned(self.window)
+        m.d.comb += [align.x.eq(self.x), align.y.eq(self.y), add.i.eq(align.o), self.o.eq(add.o)]
         return m

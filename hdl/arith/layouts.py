@@ -9,8 +9,8 @@ from spec.formats import FLOAT_FORMATS
 
 from .checks import checked_formats
 
-__all__ = ["OperandFormat", "partial_sum_layout", "product_layout", "unrounded_layout", "EXPONENT_BITS",
-           "SUM_FRACTION_BITS", "connect_term", "pack", "unpack"]
+__all__ = ["OperandFormat", "aligned_layout", "measured_layout", "partial_sum_layout", "product_layout",
+           "unrounded_layout", "EXPONENT_BITS", "SUM_FRACTION_BITS", "connect_term", "pack", "unpack"]
 
 SUM_FRACTION_BITS = 23
 """Fraction bits of a partial sum, which is binary32."""
@@ -104,6 +104,23 @@ partial_sum_layout = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1
 ``infinity`` the rest, but the sign of an infinity, is arbitrary. The low 32 bits also carry integers and raw patterns."""
 
 
+def _sum_layout(window, **fields):
+    """A sum on its way to rounding; 28 bits hold 24, the half, and three integer bits."""
+    if window < 28:
+        raise ValueError(f"Window must be at least 28 bits, not {window}")
+    return data.StructLayout({**fields, "sticky": 1, "exponent": EXPONENT_BITS - 1, "sign": 1, "subtracted": 1,
+                              "infinity": 1, "nan": 1})
+
+
+def aligned_layout(window):
+    """Two terms with three integer bits and ``window - 3`` fraction bits, at the exponent of the ``leading`` one.
+
+    ``sticky`` says that non-zero bits of ``trailing`` were cut off below, ``subtracted`` that the terms had different
+    signs; ``sign`` is the leading term's, or the infinity's.
+    """
+    return _sum_layout(window, leading=window, trailing=window)
+
+
 def unrounded_layout(window):
     """An exact sum before normalisation: three integer bits and ``window - 3`` fraction bits in two's complement.
 
@@ -111,8 +128,16 @@ def unrounded_layout(window):
     ``subtracted`` that the terms had different signs. A difference is without the +1 of its two's complement, so that
     no carry waits for ``sticky``: the true one is one unit more, or with ``sticky`` less than one unit.
     """
-    return data.StructLayout({"total": window, "negative": 1, "sticky": 1, "exponent": EXPONENT_BITS - 1, "sign": 1,
-                              "subtracted": 1, "infinity": 1, "nan": 1})
+    return _sum_layout(window, total=window, negative=1)
+
+
+def measured_layout(window):
+    """The magnitude of an exact sum and the number of zeros above its leading one, up to ``window``.
+
+    With ``ones_below`` the magnitude goes on below the window with ones without end, up to the next whole unit; with
+    ``sticky`` with bits that nobody knows, some of them set and some not. ``sign`` is the sum's, but for zero.
+    """
+    return _sum_layout(window, magnitude=window, zeros=range(window + 1), ones_below=1)
 
 
 def connect_term(term, partial_sum):

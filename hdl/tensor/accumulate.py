@@ -4,9 +4,11 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..arith.align_add import AlignAdd
-from ..arith.layouts import SUM_FRACTION_BITS, connect_term, partial_sum_layout, unrounded_layout
-from ..arith.normalize_round import NormalizeRound
+from ..arith.add_aligned import AddAligned
+from ..arith.align import Align
+from ..arith.layouts import SUM_FRACTION_BITS, connect_term, partial_sum_layout
+from ..arith.magnitude import Magnitude
+from ..arith.shift_round import ShiftRound
 
 __all__ = ["Accumulator"]
 
@@ -16,8 +18,9 @@ RAW_BITS = 32
 class Accumulator(wiring.Component):
     """``sum_o = sum_i + term``, one rounding to binary32 (N1); int32 that wraps (N13); or raw bits passed on (N14).
 
-    Latency: 2 cycles from ``sum_i``, which belongs to the term of the next cycle; 1 from ``term``. ``sum_o`` is not
-    registered: the row below registers it on entry. Throughput: one a cycle.
+    Latency: ``shapes.adder_stages`` cycles from ``sum_i``, which belongs to the term of the next cycle. ``sum_o`` is not
+    registered: the row below registers it on entry. Throughput: one a cycle. With two stages
+    the first aligns and adds, the second normalises and rounds; with three the second adds and counts zeros.
 
     Parameters
     ----------
@@ -41,31 +44,47 @@ class Accumulator(wiring.Component):
         running = Signal(partial_sum_layout, reset_less=True)
         m.d.sync += running.eq(self.sum_i)
 
-        views = {}
+        number, (raw, is_raw) = None, self._raw(value, control, running.as_value()[:RAW_BITS])
+        stages = [[]] * shapes.adder_stages
         if shapes.main:
-            m.submodules.align = align = AlignAdd(len(value.product.significand) - 2, SUM_FRACTION_BITS)
+            m.submodules.align = align = Align(len(value.product.significand) - 2, SUM_FRACTION_BITS)
+            m.submodules.add = add = AddAligned(align.window)
+            m.submodules.magnitude = magnitude = Magnitude(align.window)
+            m.submodules.round = rounding = ShiftRound(align.window)
             m.d.comb += [align.x.eq(value.product), *connect_term(align.y, running)]
-            views["unrounded"] = unrounded_layout(align.window)
-        raw, is_raw = self._raw(value, control, running.as_value()[:RAW_BITS])
+            number = align.o
+            stages = {2: [[add], [magnitude, rounding]], 3: [[], [add, magnitude], [rounding]]}[shapes.adder_stages]
+        for index, blocks in enumerate(stages):
+            if index:
+                number, raw, is_raw = self._registered(m, f"stage_{index}", number, raw, is_raw)
+            for block in blocks:
+                m.d.comb += block.i.eq(number)
+                number = block.o
+        if shapes.main:
+            m.d.comb += self.sum_o.eq(number)
+        if raw is not None:
+            with m.If(is_raw):
+                m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(raw)
+        return m
+
+    @staticmethod
+    def _registered(m, name, number, raw, is_raw):
+        """A number or raw bits one cycle later, in the same register; None for what is not configured."""
+        views = {} if number is None else {"number": number.shape()}
         if raw is not None:
             views["raw"] = RAW_BITS
-
-        total = Signal(data.UnionLayout(views), reset_less=True)
-        if shapes.main:
-            m.d.sync += total.unrounded.eq(align.o)
-            m.submodules.round = rounding = NormalizeRound(align.window)
-            m.d.comb += [rounding.i.eq(total.unrounded), self.sum_o.eq(rounding.o)]
-            if raw is not None:
-                total_is_raw = Signal(reset_less=True)
-                m.d.sync += total_is_raw.eq(is_raw)
-                with m.If(is_raw):
-                    m.d.sync += total.raw.eq(raw)
-                with m.If(total_is_raw):
-                    m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(total.raw)
-        else:
-            m.d.sync += total.raw.eq(raw)
-            m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(total.raw)
-        return m
+        register = Signal(data.UnionLayout(views), name=name, reset_less=True)
+        if number is None:
+            m.d.sync += register.raw.eq(raw)
+            return None, register.raw, 1
+        m.d.sync += register.number.eq(number)
+        if raw is None:
+            return register.number, None, 0
+        register_is_raw = Signal(name=f"{name}_is_raw", reset_less=True)
+        m.d.sync += register_is_raw.eq(is_raw)
+        with m.If(is_raw):
+            m.d.sync += register.raw.eq(raw)
+        return register.number, register.raw, register_is_raw
 
     def _raw(self, value, control, running):
         """What integers or a transpose make of the running bits, and whether they do; None where neither is configured."""

@@ -16,10 +16,11 @@ __all__ = ["SystolicArray"]
 class SystolicArray(wiring.Component):
     """``rows`` x ``cols`` processing elements; sums start from +0 at the top (rule N2).
 
-    Everything arrives in wavefront time: row k two cycles after row k - 1, column j one cycle after column j - 1.
+    Everything arrives in wavefront time: row k ``adder_stages`` cycles after row k - 1, column j one cycle after column
+    j - 1.
 
     Latency: an operand that enters row k comes out in the sum of column j after
-    ``2 * (rows - k) + product_latency + j`` cycles. Throughput: one column of ``moving`` a cycle.
+    ``adder_stages * (rows - k) + product_latency + j`` cycles. Throughput: one column of ``moving`` a cycle.
 
     Parameters
     ----------

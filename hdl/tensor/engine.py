@@ -30,7 +30,7 @@ def counters_layout():
 
 def read_latency(core):
     """Cycles from the issue of a wave until its words can be read from the partial-sum buffer."""
-    return 2 * core.rows + core.cols + OperandShapes(core).product_latency + 5
+    return core.adder_stages * core.rows + core.cols + OperandShapes(core).product_latency + 5
 
 
 class TensorEngine(wiring.Component):
@@ -39,8 +39,8 @@ class TensorEngine(wiring.Component):
     Streams of whole columns are written into a buffer beside each row and read with the wavefront; in a core the state
     buffer takes that place. Every stream may stall at any time.
 
-    Latency: a column's words can be read ``2 * rows + cols + product_latency + 5`` cycles after its wave, which starts
-    4 cycles after the first word of its weights is taken, at the earliest.
+    Latency: a column's words can be read ``adder_stages * rows + cols + product_latency + 5`` cycles after its wave,
+    which starts 4 cycles after the first word of its weights is taken, at the earliest.
     Throughput: one column of ``moving`` a cycle (fp32: one in four), two columns of ``stationary`` a cycle.
 
     Parameters
@@ -117,7 +117,7 @@ class TensorEngine(wiring.Component):
         m.d.comb += [moving_write.released.eq(wave.pops), stationary_write.released.eq(load.active)]
 
         # From the last row's instruction to the sum of column 0: through the element, and the feeder's own two cycles
-        # less the two that the instruction took to pass it.
+        # less those that the instruction took to pass it, which are the element's adder stages.
         destination = wave.destination
         for index in range(2 + self._operands.product_latency):
             delayed = Signal.like(destination, name=f"destination_{index}")

@@ -27,10 +27,10 @@ def buffer_write(core, slots):
 class RowFeeder(wiring.Component):
     """Feeds one row of the array from its buffers, in wavefront time.
 
-    Instructions arrive from the row above and go on to the row below two cycles later, so that the addresses travel
-    with the wavefront and no skew registers are needed.
+    Instructions arrive from the row above and go on to the row below ``adder_stages`` cycles later, so that the
+    addresses travel with the wavefront and no skew registers are needed.
 
-    Latency: instruction to ``wave_o`` and ``load_o``, and to ``moving`` and ``weights``, 2 cycles.
+    Latency: instruction to ``moving`` and ``weights`` 2 cycles, to ``wave_o`` and ``load_o`` ``adder_stages``.
     Throughput: one wave and one load a cycle.
 
     Parameters
@@ -78,11 +78,11 @@ class RowFeeder(wiring.Component):
         return sram.read_data
 
     def _travel(self, m, i, o):
-        """The instruction one cycle later, on its two-cycle way to the next row."""
-        halfway, arrived = Signal.like(i), Signal.like(i)
-        m.d.sync += [halfway.eq(i), arrived.eq(halfway)]
-        m.d.comb += o.eq(arrived)
-        return halfway
+        """The instruction one cycle later, on its way to the next row."""
+        stages = [i, *(Signal.like(i, name_suffix=f"_{number}") for number in range(1, self._core.adder_stages + 1))]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(stages, stages[1:])]
+        m.d.comb += o.eq(stages[-1])
+        return stages[1]
 
     def _holds(self, rows):
         """Whether this row holds a first and a second element."""

@@ -74,7 +74,7 @@ class TensorIssue(wiring.Component):
         m = Module()
         core = self._core
         # While a READ waits, no more MULTIPLYs than this are let through behind it, so that counts can be compared.
-        in_flight = 2 * core.rows + core.cols + 32
+        in_flight = core.adder_stages * core.rows + core.cols + 32
         self._tag_bits = in_flight.bit_length() + 1
         self._oldest = core.cols + 8
 

@@ -29,6 +29,8 @@ class OperandShapes:
         Form of a row's second element in pairs (N5); None where no such pair is configured.
     has_quarter, has_integer, has_transpose : bool
         Whether fp32 (N4), int8 (N13) and transpose (N14) are configured.
+    adder_stages : int
+        Cycles that a running sum spends in a row: 2, or 3 with a register between alignment and addition.
     weight : StructLayout
         A weight register: ``main`` and ``second``, or ``raw`` bits for integers and transposes.
     moving : StructLayout
@@ -45,6 +47,7 @@ class OperandShapes:
         self.has_quarter = "fp32" in core.formats
         self.has_integer = "int8" in core.formats
         self.has_transpose = core.transpose
+        self.adder_stages = core.adder_stages
         self.raw_bits = max([2 * PAIR_ELEMENT_BITS] * self.has_integer
                             + [FORMATS[name].width for name in core.formats] * self.has_transpose, default=0)
         self.weight = self._operands(self.main and self.main.layout, self.raw_bits)

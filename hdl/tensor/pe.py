@@ -17,16 +17,17 @@ class PE(wiring.Component):
 
     ``moving_i`` passes to the right-hand neighbour in one cycle; ``sum_i`` comes from the element above
     ``shapes.product_latency`` cycles after the moving operand that it belongs to, and the sum reaches the element below
-    two cycles later, so rows follow each other at a distance of two cycles. A row that holds no element is given +0 to move and a weight of -0: adding the
-    product, -0, leaves every running sum as it is, so that bypassing a row costs no gates.
+    ``adder_stages`` cycles later, so rows follow each other at that distance. A row that holds no element is given +0 to
+    move and a weight of -0: adding the product, -0, leaves every running sum as it is, so that bypassing a row costs no
+    gates.
 
-    Latency: moving operand to the right 1 cycle; moving operand to ``sum_o`` 2 + ``shapes.product_latency`` cycles;
-    ``sum_i`` to ``sum_o`` 2 cycles. Throughput: one multiply-accumulate a cycle, two in pairs, a quarter in fp32.
+    Latency: moving operand to the right 1 cycle; moving operand to ``sum_o`` ``adder_stages`` +
+    ``shapes.product_latency`` cycles; ``sum_i`` to ``sum_o`` ``adder_stages`` cycles. Throughput: one multiply-accumulate a cycle, two in pairs, a quarter in fp32.
 
     Parameters
     ----------
     core : spec.config.CoreConfig
-        ``formats``, ``fp8_pairs`` and ``transpose`` decide what is built.
+        ``formats``, ``fp8_pairs``, ``transpose`` and ``adder_stages`` decide what is built.
 
     Members
     -------
@@ -51,8 +52,9 @@ class PE(wiring.Component):
     @property
     def facts(self):
         """Latencies for the manifest."""
-        return {"latency_cycles": {"moving_i to moving_o": 1, "sum_i to sum_o": 2,
-                                   "moving_i to sum_o": 2 + self.shapes.product_latency}}
+        stages = self.shapes.adder_stages
+        return {"latency_cycles": {"moving_i to moving_o": 1, "sum_i to sum_o": stages,
+                                   "moving_i to sum_o": stages + self.shapes.product_latency}}
 
     def elaborate(self, platform):
         m = Module()

@@ -9,9 +9,10 @@ from ..memory.psum import destination_layout
 
 __all__ = ["WaveShapes", "buffer_depth"]
 
+
 def buffer_depth(core):
-    """Words of a row's operand buffer: a word is kept until the last row, two cycles a row later, has read its own."""
-    return 2 * core.rows + 8
+    """Words of a row's operand buffer: a word is kept until the wavefront has reached the last row."""
+    return core.adder_stages * core.rows + 8
 
 
 class WaveShapes:

@@ -1,0 +1,65 @@
+"""From a magnitude to binary32: shift, round to nearest even, underflow gradually, overflow to infinity."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .layouts import measured_layout, partial_sum_layout
+
+__all__ = ["ShiftRound"]
+
+
+class ShiftRound(wiring.Component):
+    """A magnitude rounded to binary32 (rule N1); combinational.
+
+    Parameters
+    ----------
+    window : int
+        Width of the magnitude's window, three integer bits included; at least 28.
+
+    Members
+    -------
+    i : In(measured_layout)
+        Its exponent not negative.
+    o : Out(partial_sum_layout)
+        The rounded sum, unpacked.
+    """
+
+    def __init__(self, window):
+        self._window = window
+        super().__init__({"i": In(measured_layout(window)), "o": Out(partial_sum_layout)})
+
+    def elaborate(self, platform):
+        m = Module()
+        i, o, window = self.i, self.o, self._window
+
+        # The leading one belongs two places above the exponent's own, and may not go further up than exponent 1 allows.
+        subnormal, shift, normal = Signal(), Signal.like(i.zeros), Signal(window)
+        m.d.comb += [
+            subnormal.eq(i.exponent + 1 < i.zeros),
+            shift.eq(Mux(subnormal, i.exponent + 1, i.zeros)),
+            normal.eq((Cat(i.ones_below.replicate(window), i.magnitude) << shift)[window:2 * window]),
+        ]
+
+        significand, half, rest = normal[-24:], normal[-25], normal[:-25]
+        up, rounded = Signal(), Signal(25)
+        m.d.comb += [
+            # Ones without end lack nothing to the next unit: all ones below a zero half are a tie.
+            up.eq(Mux(i.ones_below & ~i.sticky, half | (rest.all() & significand[0]),
+                      half & ((rest != 0) | i.sticky | significand[0]))),
+            rounded.eq(significand + up),
+        ]
+        exponent, is_zero, carry = Signal(10), Signal(), rounded[24]
+        m.d.comb += [
+            is_zero.eq((i.magnitude == 0) & ~i.ones_below),
+            # The two early terms first: the count of zeros comes late.
+            exponent.eq(Mux(subnormal | is_zero, 1, (i.exponent + 3) + Cat(~i.zeros, Const(-1, 10 - len(i.zeros))))),
+            o.nan.eq(i.nan),
+            o.infinity.eq(i.infinity | Mux(carry, exponent >= 254, exponent >= 255)),
+            o.hidden.eq(carry | rounded[23]),
+            o.exponent.eq(Mux(carry, exponent + 1, exponent)),
+            o.fraction.eq(rounded[:23]),
+            # An exact zero of different signs is +0.
+            o.sign.eq(i.sign & ~(is_zero & ~i.sticky & i.subtracted & ~i.infinity)),
+        ]
+        return m
