@@ -35,6 +35,7 @@ package mat4_pkg;
   // A running sum inside the array: binary32 with the hidden bit apart.
   typedef struct packed {
     logic        nan;
+    logic        infinity;
     logic        hidden;
     logic        sign;
     logic [7:0]  exponent;
@@ -66,7 +67,8 @@ package mat4_pkg;
 
   function automatic logic [31:0] to_binary32(input sum_t sum);
     if (sum.nan) return 32'h7fc00000;
-    return {sum.sign, sum.hidden || &sum.exponent ? sum.exponent : 8'd0, sum.fraction};
+    if (sum.infinity) return {sum.sign, 31'h7f800000};
+    return {sum.sign, sum.hidden ? sum.exponent : 8'd0, sum.fraction};
   endfunction
 
 endpackage
