@@ -5,13 +5,16 @@ TOP    ?= tensor
 SET    ?=
 TEST   ?=
 SEED   ?=
+LIBERTY ?=
+SRAM    ?=
+SWEEP   ?=
 
 VENV := .venv
 RUN  := $(VENV)/bin/python -m
 SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long verilog bench bench-full utilisation waves clean
+.PHONY: help setup demo test test-long verilog bench bench-full utilisation area waves clean
 
 help: ## list the targets
 	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
@@ -50,6 +53,9 @@ bench-full: $(VENV)/ready ## the same, and a full 128 x 128 array
 
 utilisation: $(VENV)/ready ## small and ragged products on a 16 x 16 array: cycles and use
 	@$(RUN) sim.utilisation
+
+area: $(VENV)/ready ## area and clock of CONFIG, TOP and SET on a 45 nm library, or on LIBERTY=<file>
+	@$(RUN) area.cost $(SELECTION) TOP='$(TOP)' LIBERTY='$(LIBERTY)' SRAM='$(SRAM)'
 
 waves: $(VENV)/ready ## trace one cocotb bench into an FST file: TEST=<bench>[.<test>]
 	@$(RUN) sim.waves TEST='$(TEST)' SEED='$(SEED)'

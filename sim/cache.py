@@ -91,7 +91,7 @@ class Build:
                              f"{result.returncode}", self._log)
 
 
-def entry(kind, key, make, what=None):
+def entry(kind, key, make, what=None, quiet=False):
     """Folder of one build, made now if it is not there yet.
 
     The build happens in a folder of its own and is renamed into place when it is complete, under a file lock, so a
@@ -107,6 +107,8 @@ def entry(kind, key, make, what=None):
         Called with a ``Build`` if the build is needed.
     what : str
         What is being built, for messages.
+    quiet : bool
+        No messages, for one of many small builds under a progress bar.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def entry(kind, key, make, what=None):
         if not folder.is_dir():
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _make(name, folder, make, what or name, lock)
+                _make(name, folder, make, what or name, lock, quiet)
             fcntl.flock(lock, fcntl.LOCK_SH)
         os.utime(folder)
     except BaseException:
@@ -133,13 +135,14 @@ def entry(kind, key, make, what=None):
     return folder
 
 
-def _make(name, folder, make, what, lock):
+def _make(name, folder, make, what, lock, quiet):
     partial = folder.with_name(f"{name}.partial")
     log = root() / "logs" / f"{name}.log"
     shutil.rmtree(partial, ignore_errors=True)  # a killed build's
     partial.mkdir()
     log.write_text("")
-    print(f"Building {what} …", file=sys.stderr, flush=True)
+    if not quiet:
+        print(f"Building {what} …", file=sys.stderr, flush=True)
     began = time.monotonic()
     try:
         make(Build(what, partial, log, lock))
@@ -149,7 +152,8 @@ def _make(name, folder, make, what, lock):
         raise
     log.unlink()
     trim()
-    print(f"Built {what} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    if not quiet:
+        print(f"Built {what} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
 
 
 def keep_only(folder, *names):

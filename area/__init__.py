@@ -1,0 +1,1 @@
+"""What a design costs: area, clock and power on a cell library."""

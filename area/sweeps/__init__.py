@@ -1,0 +1,1 @@
+"""Design-space sweeps: many configurations measured, the figures kept, compared and shown."""

@@ -1,0 +1,148 @@
+"""One point of a sweep: its designs, and its figures. These functions run on the workers."""
+
+import contextlib
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from area.estimate import estimate_emission
+from area.library import Library, default_library
+from hdl.emit import emit
+from hdl.tensor.engine import TensorEngine
+from hdl.tensor.pe import PE
+from hdl.tops import make_top
+from sim.checked import random_operands, run_checked
+from sim.errors import SimulationError
+from sim.tensor import TensorDriver
+from spec.presets import configure
+from spec.tensor import Matmul
+
+from .provenance import PROJECT, tools
+
+__all__ = ["Designs", "Task", "find_designs", "measure", "peak_rate", "sweep_library"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs to know of a point.
+
+    Parameters
+    ----------
+    preset, settings, top : str
+        ``CONFIG``, ``SET`` and ``TOP``.
+    products : tuple of (int, int, int)
+    form : spec.tensor.Matmul
+    seed, period_ps : int
+    liberty : str or None
+        Path of the cell library; None for the default.
+    library_sha256 : str
+        What the library must be.
+    project : str
+        What :data:`~area.sweeps.provenance.PROJECT` must be.
+    tools : dict
+        What :func:`~area.sweeps.provenance.tools` must be.
+    """
+
+    preset: str
+    settings: str
+    top: str
+    products: tuple
+    form: Matmul
+    seed: int
+    period_ps: int
+    liberty: str | None
+    library_sha256: str
+    project: str
+    tools: dict
+
+    @property
+    def core(self):
+        return configure(self.preset, self.settings).chip.core
+
+
+@dataclass(frozen=True)
+class Designs:
+    """Content hashes of what is costed and of the engine that is simulated; the latter None without products."""
+
+    costed: str
+    simulated: str | None
+
+
+def sweep_library(liberty):
+    """The cell library at a path, or the default one for None."""
+    return Library.from_path(liberty) if liberty else default_library()
+
+
+def find_designs(task):
+    """The :class:`Designs` of a point."""
+    with _quiet():
+        _refuse_a_stranger(task)
+        costed = emit(make_top(task.top, task.core)).content_hash
+        if not task.products:
+            return Designs(costed, None)
+        return Designs(costed, costed if task.top == "tensor" else emit(TensorEngine(task.core)).content_hash)
+
+
+def measure(task):
+    """Figures of a point by name; their units are in ``docs/sweeps.md``.
+
+    Raises
+    ------
+    area.errors.CostError, sim.cache.BuildError, sim.errors.SimulationError
+        A tool failed, or the engine's results are not golden's.
+    """
+    with _quiet():
+        _refuse_a_stranger(task)
+        library = sweep_library(task.liberty)
+        if library.sha256 != task.library_sha256:
+            raise RuntimeError(f"The worker's cell library {library.path} is not the one of this sweep")
+        emission = emit(make_top(task.top, task.core))
+        cost = estimate_emission(emission, library, period_ps=task.period_ps)
+        elements = cost.count(PE.module_name)
+        figures = {
+            "elements": elements, "area_mm2": cost.area_um2 / 1e6, "logic_mm2": cost.logic_um2 / 1e6,
+            "sram_mm2": cost.sram_um2 / 1e6, "sram_bits": cost.sram_bits, "registers": cost.registers,
+            "cells": cost.cells, "delay_ps": cost.delay_ps, "clock_ghz": cost.clock_ghz,
+        }
+        return figures | (_performance(task, elements, figures) if task.products and elements else {})
+
+
+def peak_rate(form):
+    """Multiply-accumulates that an element does in a cycle at best: 1, 2 in pairs, 1/4 where an operand is fp32."""
+    return (2 if form.paired else 1) / form.passes
+
+
+def _performance(task, elements, figures):
+    """Cycles and use of the whole engine, and the rate at which the costed block works when it is so used."""
+    core = task.core
+    driver = TensorDriver(core)
+    rng = np.random.default_rng(task.seed)
+    cycles = macs = multiplying = span = 0
+    for n, m, k in task.products:
+        checked = run_checked(driver, [random_operands(rng, task.form, k, m, n)], task.form, f"Product {n} x {m} x {k}")
+        if checked.mismatches:
+            raise SimulationError(f"Product {n} x {m} x {k}: {checked.mismatches} of {checked.bits_compared} bits differ "
+                                  "from the golden model's")
+        cycles, macs = cycles + checked.run.cycles, macs + checked.run.macs
+        multiplying, span = multiplying + checked.run.counters["multiplying"], span + checked.run.counters["span"]
+    utilisation = macs / (core.rows * core.cols * peak_rate(task.form) * cycles)
+    peak_gflops = 2 * elements * peak_rate(task.form) * figures["clock_ghz"]
+    return {"cycles": cycles, "macs_per_cycle": macs / cycles, "busy_fraction": multiplying / span,
+            "utilisation": utilisation, "peak_gflops": peak_gflops, "throughput_gflops": utilisation * peak_gflops,
+            "gflops_per_mm2": utilisation * peak_gflops / figures["area_mm2"]}
+
+
+def _refuse_a_stranger(task):
+    """Figures must not depend on who measures, so a worker must be what the sweep's own process is."""
+    own = {"project's code": PROJECT, **tools()}
+    for name, value in {"project's code": task.project, **task.tools}.items():
+        if own[name] != value:
+            raise RuntimeError(f"The worker has another {name} than the sweep: {own[name]}, not {value}; start it anew")
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Progress of builds and bars would run across the sweep's own."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        yield
