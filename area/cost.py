@@ -8,7 +8,7 @@ from sim.progress import progress_bar
 from sim.report import publish
 
 from .estimate import estimate
-from .library import Library, default_library
+from .library import chosen_library
 from .sram import SRAMModel
 from .treemap import draw_treemap
 
@@ -23,7 +23,7 @@ def main(values):
     core = selected_system(values).chip.core
     component = make_top(values["TOP"], core)
     sram = SRAMModel.from_path(values["SRAM"]) if values["SRAM"] else SRAMModel()
-    library = Library.from_path(values["LIBERTY"]) if values["LIBERTY"] else default_library()
+    library = chosen_library(values["LIBERTY"])
     with progress_bar("Synthesis", "modules") as progress:
         cost = estimate(component, library, sram, progress=progress)
     _PICTURE.parent.mkdir(parents=True, exist_ok=True)

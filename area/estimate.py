@@ -106,7 +106,7 @@ def estimate_emission(emission, library, sram=SRAMModel(), period_ps=1000, progr
         registers=sum(block.count * mapped[block.path[-1]].registers for block in blocks if not is_sram(block.path[-1])),
         cells=blocks[0].cells, delay_ps=timed.get(slowest),
         abc_delay_ps=max((module.abc_delay_ps for module in mapped.values() if module.abc_delay_ps), default=None),
-        slowest=slowest, timer=timer(), library=f"{library.name} (sha256 {library.sha256[:12]})", blocks=blocks,
+        slowest=slowest, timer=timer(), library=library.identity, blocks=blocks,
         content_hash=emission.content_hash)
 
 

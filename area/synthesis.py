@@ -1,145 +1,145 @@
-"""Synthesis: each module of a design mapped to library cells, once."""
+"""From Verilog to cells of a library: each module of a design is synthesised once, whatever number of it there is."""
 
-import importlib.metadata
 import json
 import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
-from sim.cache import BuildError, content_key, entry, keep_only
-from sim.toolchain import jobs
+from sim import cache, toolchain
 
-from .errors import CostError
 from .sram import is_sram
+from .yosys import VERSION, run_script
 
-__all__ = ["MappedModule", "run_yosys", "synthesise"]
+__all__ = ["MappedModule", "synthesise"]
 
-_REGISTER = re.compile(r"\$_(?:S|AL|A)?DFF\w*_")
-_LOAD_FF = 5  # on every output, as in the table of open peers that this flow is compared with
-_CHILD = Path(__file__).with_name("yosys_child.py")
+_LOAD_FF = 5  # at every output, while a module is mapped
+
+# What the figures of other designs in docs/area.md were made with, so that ours compare.
+_SCRIPT = """\
+read_liberty -lib -ignore_miss_func {liberty}
+read_verilog -lib {stubs}
+read_verilog {source}
+synth -flatten -top {name}
+tee -q -o gates.json stat -json
+dfflibmap -liberty {liberty}
+tee -q -o abc.log abc -liberty {liberty} -constr constraints -D {period}
+opt_clean -purge
+splitnets
+rename -enumerate -pattern n%
+tee -q -o cells.json stat -json -liberty {liberty}
+write_verilog -noattr netlist.v
+"""
+_STUBS = "stubs.v"
+_KEPT = ("gates.json", "cells.json", "abc.log", "netlist.v")
+
+_MOST_AT_ONCE = 2   # a process holds the library several times over
+_REGISTER = re.compile(r"\$_\w*(?:FF|LATCH)\w*_$")
 
 
 @dataclass(frozen=True)
 class MappedModule:
-    """One module on library cells, without what it places.
+    """One module in cells of a library; what it instantiates is not counted in.
 
     Parameters
     ----------
     name : str
-    netlist : pathlib.Path
-        Verilog of library cells and placed modules.
-    area_um2 : float
+    netlist : str
+        Verilog of the cells and of the modules that it instantiates.
     cells, registers : int
+        Cells, and the one-bit registers among them.
+    area_um2, register_area_um2 : float
+        Area of the cells, and of the registers among them.
     abc_delay_ps : float or None
-        ABC's delay of the longest path between registers and ports, without wires and set-up; None without logic.
+        ABC's longest path between ports, registers and placed modules, without what registers take themselves; None
+        without logic.
     children : dict of str to int
-        How many of which modules it places.
+        How many of which other module it instantiates.
     """
 
     name: str
-    netlist: Path
-    area_um2: float
+    netlist: str
     cells: int
     registers: int
+    area_um2: float
+    register_area_um2: float
     abc_delay_ps: float | None
     children: dict
 
 
-def run_yosys(build, script):
-    """Run a Yosys script in the folder of a :class:`sim.cache.Build`."""
-    path = build.folder / "script.ys"
-    path.write_text(script)
-    build.run([sys.executable, _CHILD, path])
-
-
 def synthesise(emission, library, period_ps=1000, progress=None):
-    """Map every module of a design, SRAMs left out, two at a time; results are cached by content.
-
-    The flow: ``synth -flatten`` within a module, ``dfflibmap``, ``abc -liberty`` with a driving cell, a load of 5 fF and
-    the period as its goal, which sizes the gates.
+    """Every module of a design but its memories in cells of a library, from the cache or mapped now, two at a time.
 
     Parameters
     ----------
     emission : hdl.emit.Emission
-    library : Library
-    period_ps : int
-        What ABC sizes for; far below what can be reached, it gives the fastest circuit.
-    progress : callable, optional
-        Called with modules done and modules in all.
+    library : area.library.Library
+    period_ps : float
+        The clock period that mapping aims at.
+    progress : callable
+        Called with how many modules are done and how many there are.
 
     Returns
     -------
     dict of str to MappedModule
+        By name, leaves first.
 
     Raises
     ------
-    CostError
-        Yosys failed; the message names the log.
+    sim.cache.BuildError
+        Yosys failed; the message names the log file.
     """
-    texts = {Path(file).stem: text for file, text in emission.files.items()}
+    texts = {name.removesuffix(".v"): text for name, text in emission.files.items()}
     names = [name for name in texts if not is_sram(name)]
-    placed = {name: [other for other in texts if other != name and re.search(rf"^ *{other} ", texts[name], re.M)]
-              for name in names}
-    mapped = {}
-    with ThreadPoolExecutor(min(2, jobs())) as pool:
-        for done, module in enumerate(pool.map(lambda name: _module(name, texts, placed[name], library, period_ps),
-                                               names), 1):
-            mapped[module.name] = module
-            if progress:
-                progress(done, len(names))
-    return mapped
+    done = 0
+
+    def mapped(name):
+        nonlocal done
+        children = {child: texts[child] for child in _instantiated(texts[name], texts)}
+        module = _module(name, texts[name], children, library, period_ps)
+        done += 1
+        if progress:
+            progress(done, len(names))
+        return module
+
+    workers = min(_MOST_AT_ONCE, toolchain.jobs())
+    # The longest text takes longest: it comes first, so that it does not run alone at the end.
+    order = sorted(names, key=lambda name: -len(texts[name]))
+    with ThreadPoolExecutor(workers) as pool:
+        modules = dict(zip(order, pool.map(mapped, order)))
+    return {name: modules[name] for name in names}
 
 
-def _module(name, texts, children, library, period_ps):
-    ports = {child: _header(child, texts[child]) for child in children}
-    key = content_key(flow=_script("design", "library", children, period_ps), text=texts[name], ports=ports,
-                      library=library.sha256, driver=library.driver, yosys=importlib.metadata.version("pyosys"))
+def _instantiated(text, names):
+    return sorted(set(re.findall(r"^\s+(\w+) \\?\S+ \($", text, re.M)) & set(names))
+
+
+def _stub(text):
+    """The first module of a Verilog text without its contents."""
+    header = re.search(r"^module .*?\);$", text, re.M | re.S)[0]
+    body = text[text.index(header) + len(header):]
+    ports = re.findall(r"^  (?:input|output) .*?;$", body[:body.index("\nendmodule")], re.M)
+    return "\n".join([header, *ports, "endmodule", ""])
+
+
+def _module(name, text, children, library, period_ps):
+    stubs = "".join(_stub(child) for child in children.values())
+    constraints = f"set_driving_cell {library.driver}\nset_load {_LOAD_FF}\n"
+    key = cache.content_key(text=text, stubs=stubs, library=library.sha256, yosys=VERSION, script=_SCRIPT,
+                            constraints=constraints, period_ps=period_ps)
 
     def make(build):
-        for module in (name, *children):
-            (build.folder / f"{module}.v").write_text(texts[module])
-        (build.folder / "drive").write_text(f"set_driving_cell {library.driver}\nset_load {_LOAD_FF}\n")
-        run_yosys(build, _script(name, library.path, children, period_ps))
-        delays = re.findall(r"Delay = *([\d.]+) ps", (build.folder / "abc.log").read_text())
-        counted = _statistics(build.folder / "generic.json", name)
-        result = _statistics(build.folder / "mapped.json", name)
-        own = {cell: number for cell, number in result["num_cells_by_type"].items() if cell not in texts}
-        (build.folder / "facts.json").write_text(json.dumps({
-            "area_um2": result.get("area", 0.0), "cells": sum(own.values()),
-            "registers": sum(number for cell, number in counted["num_cells_by_type"].items()
-                             if _REGISTER.fullmatch(cell)),
-            "abc_delay_ps": float(delays[-1]) if delays else None,
-            "children": {cell: number for cell, number in result["num_cells_by_type"].items() if cell in texts},
-        }))
-        keep_only(build.folder, "facts.json", "netlist.v")
+        for file, content in ((f"{name}.v", text), (_STUBS, stubs), ("constraints", constraints)):
+            (build.folder / file).write_text(content)
+        run_script(build, _SCRIPT.format(name=name, source=f"{name}.v", stubs=_STUBS, liberty=library.path,
+                                         period=period_ps))
+        cache.keep_only(build.folder, *_KEPT)
 
-    try:
-        folder = entry("synthesis", key, make, f"the netlist of {name}", quiet=True)
-    except BuildError as error:
-        raise CostError(f"{error}") from None
-    return MappedModule(name, folder / "netlist.v", **json.loads((folder / "facts.json").read_text()))
-
-
-def _script(name, liberty, children, period_ps):
-    stubs = [f"read_verilog -lib {child}.v" for child in children]
-    return "\n".join([
-        f"read_verilog {name}.v", *stubs,
-        f"synth -flatten -top {name}",
-        "tee -q -o generic.json stat -json",
-        f"dfflibmap -liberty {liberty}",
-        f"tee -o abc.log abc -liberty {liberty} -constr drive -D {period_ps}",
-        "opt_clean -purge",
-        f"tee -q -o mapped.json stat -liberty {liberty} -json",
-        # OpenSTA takes no concatenations on the left of an assignment.
-        "write_verilog -noattr -simple-lhs netlist.v", ""])
-
-
-def _header(name, text):
-    """The ports of a module, which are all that a parent's netlist depends on."""
-    return sorted(re.findall(r"^  (?:input|output) .*;$", text[re.search(rf"^module {name}\(", text, re.M).start():], re.M))
-
-
-def _statistics(file, name):
-    return json.loads(file.read_text())["modules"]["\\" + name]
+    files = cache.contents("netlist", key, make, f"the netlist of {name}")
+    gates, cells = (json.loads(files[file])["modules"][f"\\{name}"] for file in ("gates.json", "cells.json"))
+    counted = cells["num_cells_by_type"]
+    delays = re.findall(r"Delay = *([\d.]+) ps", files["abc.log"])
+    return MappedModule(
+        name, files["netlist.v"], sum(count for cell, count in counted.items() if cell not in children),
+        sum(count for cell, count in gates["num_cells_by_type"].items() if _REGISTER.match(cell)),
+        cells.get("area", 0.0), cells.get("sequential_area", 0.0), float(delays[-1]) if delays else None,
+        {child: counted[child] for child in children if child in counted})

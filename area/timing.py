@@ -34,10 +34,11 @@ def longest_path_ps(module, library):
         liberty = Path(folder) / "cells.lib"
         # Version 2 would add a fan-out's typical wire, version 3 and ABC do not.
         liberty.write_text(re.sub(r"^\s*default_wire_load\w*\s*:.*$", "", library.path.read_text(), flags=re.M))
-        script = Path(folder) / "time.tcl"
-        clocked = re.search(r"^  input clk;", module.netlist.read_text(), re.M)
+        script, netlist = Path(folder) / "time.tcl", Path(folder) / "netlist.v"
+        netlist.write_text(module.netlist)
+        clocked = re.search(r"^  input clk;", module.netlist, re.M)
         script.write_text("\n".join([
-            f"read_liberty {liberty}", f"read_verilog {module.netlist}", f"link_design {module.name}",
+            f"read_liberty {liberty}", f"read_verilog {netlist}", f"link_design {module.name}",
             f"create_clock -name clk -period {_PERIOD_NS}" + (" [get_ports clk]" if clocked else ""),
             "set_input_delay 0 -clock clk [all_inputs]", "set_output_delay 0 -clock clk [all_outputs]",
             f"set_driving_cell -lib_cell {library.driver} [all_inputs]",

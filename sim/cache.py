@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sim.toolchain import ToolchainError
 
-__all__ = ["BuildError", "Build", "content_key", "root", "limit_bytes", "entry", "keep_only", "trim"]
+__all__ = ["BuildError", "Build", "content_key", "root", "limit_bytes", "entry", "contents", "keep_only", "trim"]
 
 _LOG_LINES = 30         # shown when a build fails
 _FRESH_SECONDS = 600    # a build this young is never removed: its process may not have opened it yet
@@ -91,7 +91,7 @@ class Build:
                              f"{result.returncode}", self._log)
 
 
-def entry(kind, key, make, what=None, quiet=False):
+def entry(kind, key, make, what=None):
     """Folder of one build, made now if it is not there yet.
 
     The build happens in a folder of its own and is renamed into place when it is complete, under a file lock, so a
@@ -107,8 +107,6 @@ def entry(kind, key, make, what=None, quiet=False):
         Called with a ``Build`` if the build is needed.
     what : str
         What is being built, for messages.
-    quiet : bool
-        No messages, for one of many small builds under a progress bar.
 
     Raises
     ------
@@ -121,13 +119,7 @@ def entry(kind, key, make, what=None, quiet=False):
         return folder
     lock = _open_lock(name)
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        if not folder.is_dir():
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.is_dir():
-                _make(name, folder, make, what or name, lock, quiet)
-            fcntl.flock(lock, fcntl.LOCK_SH)
-        os.utime(folder)
+        _complete(name, folder, make, what or name, lock, _say)
     except BaseException:
         os.close(lock)
         raise
@@ -135,14 +127,48 @@ def entry(kind, key, make, what=None, quiet=False):
     return folder
 
 
-def _make(name, folder, make, what, lock, quiet):
+def contents(kind, key, make, what):
+    """Files of one small build by name, as text; made now, without a word, if the cache does not hold it.
+
+    For builds by the thousand: nothing is printed, and nothing stays open once it has been read. Parameters and errors
+    are those of ``entry``.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    name = f"{kind}-{key}"
+    lock = _open_lock(name)
+    try:
+        folder = root() / name
+        _complete(name, folder, make, what, lock, say=lambda text: None)
+        return {path.name: path.read_text() for path in folder.iterdir()}
+    finally:
+        os.close(lock)
+
+
+def _complete(name, folder, make, what, lock, say):
+    """See to it that the entry is there, and that this lock is held, shared, from then on."""
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    if not folder.is_dir():
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            _make(name, folder, make, what, lock, say)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    os.utime(folder)
+
+
+def _say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def _make(name, folder, make, what, lock, say):
     partial = folder.with_name(f"{name}.partial")
     log = root() / "logs" / f"{name}.log"
     shutil.rmtree(partial, ignore_errors=True)  # a killed build's
     partial.mkdir()
     log.write_text("")
-    if not quiet:
-        print(f"Building {what} …", file=sys.stderr, flush=True)
+    say(f"Building {what} …")
     began = time.monotonic()
     try:
         make(Build(what, partial, log, lock))
@@ -152,8 +178,7 @@ def _make(name, folder, make, what, lock, quiet):
         raise
     log.unlink()
     trim()
-    if not quiet:
-        print(f"Built {what} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    say(f"Built {what} in {time.monotonic() - began:.1f} s")
 
 
 def keep_only(folder, *names):
