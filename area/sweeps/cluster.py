@@ -109,7 +109,7 @@ class Cluster:
     def local(self):
         """As many processes of one thread as there are cores, reachable from this machine alone."""
         return LocalCluster(n_workers=self.workers or len(os.sched_getaffinity(0)), threads_per_worker=1, processes=True,
-                            host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL,
+                            host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
                             # The cores are taken: a worker compiles with one compiler at a time.
                             env={"OPENNEURONCORE_JOBS": "1"})
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from area.estimate import estimate_emission
+from area.estimate import estimate
 from area.library import Library, default_library
 from hdl.emit import emit
 from hdl.tensor.engine import TensorEngine
@@ -95,10 +95,9 @@ def measure(task):
     with _quiet():
         _refuse_a_stranger(task)
         library = sweep_library(task.liberty)
-        if library.sha256 != task.library_sha256:
+        if library.checksum != task.library_sha256:
             raise RuntimeError(f"The worker's cell library {library.path} is not the one of this sweep")
-        emission = emit(make_top(task.top, task.core))
-        cost = estimate_emission(emission, library, period_ps=task.period_ps)
+        cost = estimate(make_top(task.top, task.core), library, period_ps=task.period_ps)
         elements = cost.count(PE.module_name)
         figures = {
             "elements": elements, "area_mm2": cost.area_um2 / 1e6, "logic_mm2": cost.logic_um2 / 1e6,
@@ -129,7 +128,7 @@ def _performance(task, elements, figures):
     utilisation = macs / (core.rows * core.cols * peak_rate(task.form) * cycles)
     peak_gflops = 2 * elements * peak_rate(task.form) * figures["clock_ghz"]
     return {"cycles": cycles, "macs_per_cycle": macs / cycles, "busy_fraction": multiplying / span,
-            "utilisation": utilisation, "peak_gflops": peak_gflops, "throughput_gflops": utilisation * peak_gflops,
+            "utilisation": utilisation, "peak_gflops": peak_gflops, "gflops": utilisation * peak_gflops,
             "gflops_per_mm2": utilisation * peak_gflops / figures["area_mm2"]}
 
 

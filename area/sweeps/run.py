@@ -93,7 +93,7 @@ def _tasks(sweep, library):
     with_tools = tools()
     settings = [sweep.settings(point) for point in sweep.points]
     return [Task(sweep.preset, each, sweep.top, sweep.products, sweep.form(configure(sweep.preset, each).chip.core),
-                 sweep.seed, sweep.period_ps, sweep.liberty and str(sweep.liberty), library.sha256, PROJECT, with_tools)
+                 sweep.seed, sweep.period_ps, sweep.liberty and str(sweep.liberty), library.checksum, PROJECT, with_tools)
             for each in settings]
 
 
@@ -118,7 +118,7 @@ def _inputs(task, library, designs):
     """All that decides a point's figures; for a point without a design, its configuration."""
     given = {"products": task.products, "form": asdict(task.form), "seed": task.seed} if task.products else {}
     what = asdict(designs) if designs else {"preset": task.preset, "settings": task.settings, "top": task.top}
-    return {"designs": what, "period_ps": task.period_ps, "library": library.sha256, "flow": flow(), **given}
+    return {"designs": what, "period_ps": task.period_ps, "library": library.checksum, "flow": flow(), **given}
 
 
 class _Workers:

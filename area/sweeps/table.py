@@ -4,22 +4,22 @@ import pandas as pd
 
 from spec.presets import configure
 
-__all__ = ["COLUMNS", "SHOWN", "make_table", "mark_front", "write_table"]
+__all__ = ["COLUMNS", "SHOWN", "make_table", "mark_front", "report_rows", "write_table"]
 
 COLUMNS = {
     "elements": ("processing elements", ""), "area_mm2": ("area", "mm²"), "logic_mm2": ("logic", "mm²"),
     "sram_mm2": ("SRAM", "mm²"), "sram_bits": ("SRAM", "bit"), "registers": ("registers", "bit"), "cells": ("cells", ""),
     "delay_ps": ("longest path", "ps"), "clock_ghz": ("clock", "GHz"), "cycles": ("cycles", ""),
     "macs_per_cycle": ("MACs a cycle", ""), "busy_fraction": ("busy", ""), "utilisation": ("utilisation", ""),
-    "peak_gflops": ("peak", "GFLOP/s"), "throughput_gflops": ("throughput", "GFLOP/s"),
+    "peak_gflops": ("peak", "GFLOP/s"), "gflops": ("throughput", "GFLOP/s"),
     "gflops_per_mm2": ("throughput an area", "GFLOP/s per mm²"),
 }
 """Figures by name, each with a heading and its unit."""
 
-SHOWN = ("area_mm2", "clock_ghz", "cycles", "utilisation", "throughput_gflops", "gflops_per_mm2")
+SHOWN = ("area_mm2", "clock_ghz", "cycles", "utilisation", "gflops", "gflops_per_mm2")
 """The figures that the terminal has room for."""
 
-_KEY_DIGITS = 12  # of a key or a hash, where people read it
+_KEY_DIGITS = 8  # of a key, where people read it
 
 
 def make_table(sweep, results):
@@ -28,7 +28,7 @@ def make_table(sweep, results):
     rows = []
     for number, (point, result) in enumerate(zip(sweep.points, results), 1):
         system = configure(sweep.preset, sweep.settings(point))
-        row = {"point": number} | {name: _field(system, name) for name in sweep.varied}
+        row = {"point": number} | {name: _cell(system, name, point) for name in sweep.varied}
         if sweep.products:
             row["form"] = result.form.moving + " pairs" * result.form.paired
         row |= {name: result.figures.get(name) for name in COLUMNS}
@@ -38,7 +38,7 @@ def make_table(sweep, results):
     table[list(COLUMNS)] = table[list(COLUMNS)].apply(pd.to_numeric)
     whole = ["elements", "sram_bits", "registers", "cells", "cycles"]
     table[whole] = table[whole].astype("Int64")  # whole numbers stay so where a point has none
-    table.insert(table.columns.get_loc("error"), "front", mark_front(table["area_mm2"], table["throughput_gflops"]))
+    table.insert(table.columns.get_loc("error"), "front", mark_front(table["area_mm2"], table["gflops"]))
     return table
 
 
@@ -71,9 +71,8 @@ def write_table(table, folder):
     return paths
 
 
-def _field(system, name):
-    """Value of a configuration's field as one cell of a table."""
-    for holder in (system, system.chip, system.chip.core):
-        if hasattr(holder, name):
-            value = getattr(holder, name)
-            return ",".join(map(str, value)) if isinstance(value, tuple) else value
+def _cell(system, name, point):
+    """A configuration's field as one cell; a list as the point names it, which is shorter than what it stands for."""
+    holder = next(holder for holder in (system, system.chip, system.chip.core) if hasattr(holder, name))
+    value = getattr(holder, name)
+    return (point.get(name) or ",".join(map(str, value))) if isinstance(value, tuple) else value
