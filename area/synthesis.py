@@ -24,10 +24,9 @@ tee -q -o gates.json stat -json
 dfflibmap -liberty {liberty}
 tee -q -o abc.log abc -liberty {liberty} -constr constraints -D {period}
 opt_clean -purge
-splitnets
 rename -enumerate -pattern n%
 tee -q -o cells.json stat -json -liberty {liberty}
-write_verilog -noattr netlist.v
+write_verilog -noattr -simple-lhs netlist.v
 """
 _STUBS = "stubs.v"
 _KEPT = ("gates.json", "cells.json", "abc.log", "netlist.v")
@@ -124,7 +123,7 @@ def _stub(text):
 def _module(name, text, children, library, period_ps):
     stubs = "".join(_stub(child) for child in children.values())
     constraints = f"set_driving_cell {library.driver}\nset_load {_LOAD_FF}\n"
-    key = cache.content_key(text=text, stubs=stubs, library=library.sha256, yosys=VERSION, script=_SCRIPT,
+    key = cache.content_key(text=text, stubs=stubs, library=library.checksum, yosys=VERSION, script=_SCRIPT,
                             constraints=constraints, period_ps=period_ps)
 
     def make(build):
