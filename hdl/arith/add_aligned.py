@@ -16,6 +16,8 @@ class AddAligned(wiring.Component):
     ----------
     window : int
         Width of the addition.
+    is_fast : bool
+        Whether the adder is larger and faster: carry select.
 
     Members
     -------
@@ -24,8 +26,8 @@ class AddAligned(wiring.Component):
         For :class:`~hdl.arith.normalize_round.NormalizeRound`.
     """
 
-    def __init__(self, window):
-        self._window = window
+    def __init__(self, window, is_fast=False):
+        self._window, self._is_fast = window, is_fast
         super().__init__({"i": In(aligned_layout(window)), "o": Out(unrounded_layout(window))})
 
     def elaborate(self, platform):
@@ -34,16 +36,22 @@ class AddAligned(wiring.Component):
         trailing = Signal(window + 1)
         m.d.comb += trailing.eq(Cat(i.trailing, Const(0, 1)) ^ i.subtracted.replicate(window + 1))
 
-        # Carry select: the upper part is added with and without a carry from the lower one, which is a little longer.
-        split = window // 2 + 2
-        lower = Signal(split + 1)
-        upper, upper_carried = Signal(window + 1 - split), Signal(window + 1 - split)
-        total = Cat(lower[:split], Mux(lower[split], upper_carried, upper))
+        total = Signal(window + 1)
         m.d.comb += [
-            lower.eq(i.leading[:split] + trailing[:split]),
-            upper.eq(i.leading[split:] + trailing[split:]),
-            upper_carried.eq(i.leading[split:] + trailing[split:] + 1),
+            total.eq(self._carry_select(m, trailing) if self._is_fast else i.leading + trailing),
             o.total.eq(total[:window]), o.negative.eq(total[window]),
         ]
         m.d.comb += [o[name].eq(i[name]) for name in ("sticky", "exponent", "sign", "subtracted", "infinity", "nan")]
         return m
+
+    def _carry_select(self, m, trailing):
+        """The sum, its upper part added with and without a carry from the lower one, which is a little longer."""
+        leading, split = self.i.leading, self._window // 2 + 2
+        lower = Signal(split + 1)
+        upper, upper_carried = Signal(self._window + 1 - split), Signal(self._window + 1 - split)
+        m.d.comb += [
+            lower.eq(leading[:split] + trailing[:split]),
+            upper.eq(leading[split:] + trailing[split:]),
+            upper_carried.eq(leading[split:] + trailing[split:] + 1),
+        ]
+        return Cat(lower[:split], Mux(lower[split], upper_carried, upper))

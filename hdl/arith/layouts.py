@@ -132,7 +132,8 @@ def unrounded_layout(window):
 
 
 def measured_layout(window):
-    """The magnitude of an exact sum and the number of zeros above its leading one, up to ``window``.
+    """The magnitude of an exact sum, and the number of ``zeros`` above its leading one or, if that is less, above the place
+    that exponent 1 allows.
 
     With ``ones_below`` the magnitude goes on below the window with ones without end, up to the next whole unit; with
     ``sticky`` with bits that nobody knows, some of them set and some not. ``sign`` is the sum's, but for zero.

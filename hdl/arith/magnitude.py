@@ -1,6 +1,6 @@
 """Between an exact sum and its rounding: the magnitude, and where it begins."""
 
-from amaranth import Cat, Module, Mux
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,7 @@ __all__ = ["Magnitude"]
 
 
 class Magnitude(wiring.Component):
-    """``o = |i|`` and its leading zeros; combinational.
+    """``o = |i|`` and how far it is to be shifted up; combinational.
 
     Parameters
     ----------
@@ -31,11 +31,14 @@ class Magnitude(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i, o = self.i, self.o
+        i, o, window = self.i, self.o, self._window
+        stop = Signal(window)
         m.d.comb += [
-            o.magnitude.eq(i.total ^ i.negative.replicate(self._window)),
-            # A one below the window ends the count.
-            o.zeros.eq(leading_zeros(m, Cat(1, o.magnitude), "zeros")),
+            o.magnitude.eq(i.total ^ i.negative.replicate(window)),
+            # The leading one belongs two places above the exponent's own, and may not go further up than exponent 1
+            # allows: a one planted there ends the count, and so does one below the window.
+            stop.eq(Const(1 << (window - 2), window) >> i.exponent),
+            o.zeros.eq(leading_zeros(m, Cat(1, o.magnitude | stop), "zeros")),
             # A difference that is not negative lacks one unit, for which the ones below stand.
             o.ones_below.eq(i.subtracted & ~i.negative),
             o.sign.eq(Mux(i.infinity, i.sign, i.sign ^ i.negative)),

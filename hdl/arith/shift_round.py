@@ -33,13 +33,8 @@ class ShiftRound(wiring.Component):
         m = Module()
         i, o, window = self.i, self.o, self._window
 
-        # The leading one belongs two places above the exponent's own, and may not go further up than exponent 1 allows.
-        subnormal, shift, normal = Signal(), Signal.like(i.zeros), Signal(window)
-        m.d.comb += [
-            subnormal.eq(i.exponent + 1 < i.zeros),
-            shift.eq(Mux(subnormal, i.exponent + 1, i.zeros)),
-            normal.eq((Cat(i.ones_below.replicate(window), i.magnitude) << shift)[window:2 * window]),
-        ]
+        normal = Signal(window)
+        m.d.comb += normal.eq((Cat(i.ones_below.replicate(window), i.magnitude) << i.zeros)[window:2 * window])
 
         significand, half, rest = normal[-24:], normal[-25], normal[:-25]
         up, rounded = Signal(), Signal(25)
@@ -52,8 +47,8 @@ class ShiftRound(wiring.Component):
         exponent, is_zero, carry = Signal(10), Signal(), rounded[24]
         m.d.comb += [
             is_zero.eq((i.magnitude == 0) & ~i.ones_below),
-            # The two early terms first: the count of zeros comes late.
-            exponent.eq(Mux(subnormal | is_zero, 1, (i.exponent + 3) + Cat(~i.zeros, Const(-1, 10 - len(i.zeros))))),
+            # The two early terms first: the count of zeros comes late. Where exponent 1 ended the count, this is 1.
+            exponent.eq(Mux(is_zero, 1, (i.exponent + 3) + Cat(~i.zeros, Const(-1, 10 - len(i.zeros))))),
             o.nan.eq(i.nan),
             o.infinity.eq(i.infinity | Mux(carry, exponent >= 254, exponent >= 255)),
             o.hidden.eq(carry | rounded[23]),

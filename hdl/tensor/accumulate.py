@@ -48,7 +48,7 @@ class Accumulator(wiring.Component):
         stages = [[]] * shapes.adder_stages
         if shapes.main:
             m.submodules.align = align = Align(len(value.product.significand) - 2, SUM_FRACTION_BITS)
-            m.submodules.add = add = AddAligned(align.window)
+            m.submodules.add = add = AddAligned(align.window, is_fast=shapes.adder_stages == 3)
             m.submodules.magnitude = magnitude = Magnitude(align.window)
             m.submodules.round = rounding = ShiftRound(align.window)
             m.d.comb += [align.x.eq(value.product), *connect_term(align.y, running)]
