@@ -5,27 +5,21 @@ import os
 import signal
 import time
 import uuid
-from dataclasses import replace
 from pathlib import Path
 
 from area.library import Library
-from area.sweeps.cluster import Cluster
 from area.sweeps.file import Sweep
 from area.sweeps.point import Designs
 
 LIBERTY = "library (fake) {\n}\n"
 
 
-def fake_sweep(folder, points, cluster=Cluster(workers=2)):
+def fake_sweep(folder, points, cluster):
     """A sweep over the state buffer's size, which no hardware knows yet."""
     liberty = Path(folder) / "fake.lib"
     liberty.write_text(LIBERTY)
     return Sweep("fake", "nano", "pe", {}, tuple({"sbuf_kib": str(kib)} for kib in range(1, points + 1)), ((1, 1, 1),),
                  None, 1, 1000, Library.from_path(liberty).path, cluster)
-
-
-def with_cluster(sweep, cluster):
-    return replace(sweep, cluster=cluster)
 
 
 def calls(folder):
@@ -42,7 +36,12 @@ def _size(task):
 
 
 def fake_designs(task):
+    """Designs that differ where the settings do."""
     return Designs(hashlib.sha256(task.settings.encode()).hexdigest(), None)
+
+
+def one_design(task):
+    return Designs("0" * 64, None)
 
 
 def no_design_for_2(task):

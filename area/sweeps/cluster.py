@@ -4,11 +4,14 @@ import contextlib
 import inspect
 import logging
 import os
+import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import dask
 import dask_jobqueue
+from dask_jobqueue.core import Job
 from distributed import Client, LocalCluster
 
 from spec.errors import SpecError, choices
@@ -20,7 +23,9 @@ FARMS = {"slurm": dask_jobqueue.SLURMCluster, "lsf": dask_jobqueue.LSFCluster, "
 """Batch systems by the name that a sweep file gives them."""
 
 _PROJECT = Path(__file__).parents[2]
-_PATIENCE = "10s"   # for a scheduler to answer
+_LOOPBACK = "127.0.0.1"
+_MOST_WORKERS = 1024
+_PATIENCE = "10s"  # for a scheduler to answer
 _OURS = {
     # A worker holds the point that it measures and no other, so that its death is blamed on that point alone.
     "distributed.scheduler.worker-saturation": 1.0,
@@ -40,14 +45,14 @@ class Cluster:
     scheduler : str or None
         Address of a scheduler that runs already.
     workers : int
-        Local processes, or jobs of a farm; 0 for as many local processes as there are cores.
+        Local processes, or jobs of a farm.
     options : dict
         What dask-jobqueue is given for a farm.
     """
 
     kind: str = "local"
     scheduler: str | None = None
-    workers: int = 0
+    workers: int = 1
     options: dict = field(default_factory=dict)
 
     @classmethod
@@ -61,25 +66,45 @@ class Cluster:
         """
         if not isinstance(given, dict):
             raise SpecError("cluster", given, "a table [cluster]")
+        given = dict(given)
         if "scheduler" in given:
-            _refuse_others(given, ("scheduler",))
-            address = given["scheduler"]
-            if not isinstance(address, str) or not address.startswith(("tcp://", "tls://")):
-                raise SpecError("cluster: scheduler", address, "an address such as tcp://127.0.0.1:8786")
-            return cls("scheduler", scheduler=address)
-        kind = given.get("kind", "local")
-        if kind not in ["local", *FARMS]:
+            return cls._of_scheduler(given)
+        kind = given.pop("kind", "local")
+        if kind not in ["local", *FARMS]:  # a list, since what cannot be hashed may be given
             raise SpecError("cluster: kind", kind, choices(["local", *FARMS]))
-        workers = given.get("workers", 0 if kind == "local" else 1)
-        if type(workers) is not int or not (kind == "local") <= workers + (kind == "local") <= 1024 or workers < 0:
-            raise SpecError("cluster: workers", workers, "a whole number from 1 to 1024")
-        options = {name: value for name, value in given.items() if name not in ("kind", "workers")}
-        _refuse_others(options, _farm_options(kind), ("kind", "workers", *(() if kind != "local" else ("scheduler",))))
-        for name in ("cores", "memory"):
-            if kind != "local" and name not in options:
-                raise SpecError(f"cluster: {name}", None, f"what one job of {kind} gets, such as "
-                                + {"cores": "8", "memory": '"32GB"'}[name])
-        return cls(kind, workers=workers, options=options)
+        workers = given.pop("workers", len(os.sched_getaffinity(0)) if kind == "local" else 1)
+        if type(workers) is not int or not 1 <= workers <= _MOST_WORKERS:
+            raise SpecError("cluster: workers", workers, f"a whole number from 1 to {_MOST_WORKERS}")
+        if kind == "local":
+            _refuse_others(given, (), ("scheduler", "kind", "workers"))
+            return cls(kind, workers=workers)
+        return cls._of_farm(kind, workers, given)
+
+    @classmethod
+    def _of_scheduler(cls, given):
+        _refuse_others(given, ("scheduler",))
+        address = given["scheduler"]
+        if not isinstance(address, str) or not re.fullmatch(r"(tcp|tls)://.+:\d+", address):
+            raise SpecError("cluster: scheduler", address, "an address such as tcp://127.0.0.1:8786")
+        return cls("scheduler", address)
+
+    @classmethod
+    def _of_farm(cls, kind, workers, options):
+        _refuse_others(options, _job_options(kind), ("kind", "workers"))
+        if type(options.get("cores")) is not int or options["cores"] < 1:
+            raise SpecError("cluster: cores", options.get("cores"), "the cores of one job, a whole number from 1")
+        if not isinstance(options.get("memory"), str):
+            raise SpecError("cluster: memory", options.get("memory"), 'the memory of one job, such as "16GB"')
+        cluster = cls(kind, workers=workers, options=options)
+        try:
+            cluster.job_script("tcp://127.0.0.1:8786")
+        except Exception as error:  # whatever dask-jobqueue makes of a wrong option
+            raise SpecError(f"cluster: {kind}", " ".join(options), f"what dask-jobqueue takes; it says: {error}") from None
+        return cluster
+
+    def job_script(self, scheduler):
+        """What one job of a farm runs, for a scheduler at an address."""
+        return FARMS[self.kind].job_cls(scheduler, name="sweep", **self._farm_options()).job_script()
 
     @contextlib.contextmanager
     def client(self):
@@ -94,9 +119,7 @@ class Cluster:
             if self.kind == "scheduler":
                 yield stack.enter_context(self._connected())
                 return
-            cluster = stack.enter_context(self.local() if self.kind == "local" else self.farm())
-            if self.kind != "local":
-                cluster.scale(jobs=self.workers)
+            cluster = stack.enter_context(self._local() if self.kind == "local" else self._farm())
             yield stack.enter_context(Client(cluster))
 
     def _connected(self):
@@ -106,32 +129,35 @@ class Cluster:
             raise SpecError("cluster: scheduler", self.scheduler,
                             f"the address of a running scheduler; none answered within {_PATIENCE}") from None
 
-    def local(self):
-        """As many processes of one thread as there are cores, reachable from this machine alone."""
-        return LocalCluster(n_workers=self.workers or len(os.sched_getaffinity(0)), threads_per_worker=1, processes=True,
-                            host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
-                            # The cores are taken: a worker compiles with one compiler at a time.
+    def _local(self):
+        """Processes of one thread each, reachable from this machine alone."""
+        return LocalCluster(n_workers=self.workers, threads_per_worker=1, processes=True, host=_LOOPBACK,
+                            dashboard_address=f"{_LOOPBACK}:0", silence_logs=logging.CRITICAL,
+                            # The cores are taken: each worker has one compiler at a time.
                             env={"OPENNEURONCORE_JOBS": "1"})
 
-    def farm(self):
-        """The farm's cluster, without jobs yet; its ``job_script()`` is what a job runs."""
-        options = dict(self.options)
-        processes = options.setdefault("processes", options["cores"])
-        compilers = max(1, options["cores"] // processes)
-        options["job_script_prologue"] = [f"cd '{_PROJECT}'", f"export PYTHONPATH='{_PROJECT}'",
-                                          f"export OPENNEURONCORE_JOBS={compilers}",
-                                          *options.get("job_script_prologue", [])]
-        return FARMS[self.kind](**options)
+    def _farm(self):
+        cluster = FARMS[self.kind](scheduler_options={"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
+                                   **self._farm_options())
+        cluster.scale(jobs=self.workers)
+        return cluster
+
+    def _farm_options(self):
+        """The user's options; as many processes as cores if not said otherwise; jobs that find the project."""
+        cores = self.options["cores"]
+        processes = self.options.get("processes", cores)
+        prologue = [f"cd {shlex.quote(str(_PROJECT))}", f"export PYTHONPATH={shlex.quote(str(_PROJECT))}",
+                    f"export OPENNEURONCORE_JOBS={max(1, cores // processes)}"]
+        return {**self.options, "processes": processes,
+                "job_script_prologue": [*prologue, *self.options.get("job_script_prologue", [])]}
 
 
-def _farm_options(kind):
-    """Names that dask-jobqueue takes for a farm, by its own signatures."""
-    if kind == "local":
-        return ()
-    signatures = (FARMS[kind].job_cls.__init__, dask_jobqueue.core.Job.__init__, dask_jobqueue.core.JobQueueCluster.__init__)
-    names = dict.fromkeys(name for signature in signatures for name, parameter in
-                          inspect.signature(signature).parameters.items() if parameter.kind is not parameter.VAR_KEYWORD)
-    return tuple(name for name in names if name not in ("self", "job_cls", "loop", "asynchronous", "n_workers"))
+def _job_options(kind):
+    """Names that dask-jobqueue takes for a job, by its own signatures."""
+    signatures = map(inspect.signature, (FARMS[kind].job_cls.__init__, Job.__init__))
+    names = [name for signature in signatures for name, parameter in signature.parameters.items()
+             if parameter.kind is not parameter.VAR_KEYWORD]
+    return [name for name in dict.fromkeys(names) if name not in ("self", "scheduler", "name", "config_name")]
 
 
 def _refuse_others(given, allowed, also=()):

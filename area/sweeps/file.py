@@ -8,8 +8,9 @@ from pathlib import Path
 
 from hdl.tops import TOPS
 from spec.errors import SpecError, choices
+from spec.formats import TENSOR_FORMATS
 from spec.presets import PRESETS, configure, parse_settings
-from spec.tensor import Matmul, check_matmul, is_paired_always
+from spec.tensor import Matmul, is_paired_always
 
 from .cluster import Cluster
 
@@ -101,9 +102,12 @@ def read_sweep(path):
         raise SpecError("SWEEP", str(path), f"TOML; {error}") from None
     _refuse_others(path.name, given, _KEYS)
     sweep = Sweep(path.stem, _preset(given), _top(given), _settings("set", given.get("set", {})), _points(given),
-                  _products(given), given.get("format"), _whole(given, "seed", 1, 0, 2**32 - 1),
+                  _products(given), _format(given), _whole(given, "seed", 1, 0, 2**32 - 1),
                   _whole(given, "period_ps", 1000, 1, 1_000_000), _liberty(given, path.parent),
                   Cluster.of(given.get("cluster", {})))
+    for name in sweep.varied:
+        if name in sweep.common:
+            raise SpecError("set", name, "fields that no point sets itself")
     _check_points(sweep)
     return sweep
 
@@ -195,6 +199,13 @@ def _products(given):
     return tuple(map(tuple, products))
 
 
+def _format(given):
+    name = given.get("format")
+    if name is not None and name not in TENSOR_FORMATS:
+        raise SpecError("format", name, choices(TENSOR_FORMATS))
+    return name
+
+
 def _whole(given, name, default, low, high):
     value = given.get(name, default)
     if type(value) is not int or not low <= value <= high:
@@ -213,16 +224,16 @@ def _liberty(given, folder):
 
 
 def _check_points(sweep):
-    """Refuse points that cannot be, or that do not compute the products."""
+    """Refuse points that cannot be, do not have the products' format, or are there twice."""
     seen = {}
     for number, point in enumerate(sweep.points, 1):
         try:
             system = configure(sweep.preset, sweep.settings(point))
-            if sweep.products:
-                check_matmul(system.chip.core, sweep.form(system.chip.core))
+            if sweep.format not in (None, *system.chip.core.formats):
+                raise SpecError("format", sweep.format, choices(system.chip.core.formats))
         except SpecError as error:
-            field = "format" if error.field == "stationary" else error.field
-            raise SpecError(f"point {number} ({sweep.settings(point)}): {field}", error.value, error.allowed) from None
+            raise SpecError(f"point {number} ({sweep.settings(point)}): {error.field}", error.value,
+                            error.allowed) from None
         if system in seen:
             raise SpecError(f"point {number}", sweep.settings(point), f"different points; it is point {seen[system]} again")
         seen[system] = number

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from spec.tensor import Matmul
 from .provenance import PROJECT, tools
 
 __all__ = ["Designs", "Task", "find_designs", "measure", "peak_rate", "sweep_library"]
+
+_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def sweep_library(liberty):
 
 def find_designs(task):
     """The :class:`Designs` of a point."""
-    with _quiet():
+    with _alone():
         _refuse_a_stranger(task)
         costed = emit(make_top(task.top, task.core)).content_hash
         if not task.products:
@@ -92,7 +95,7 @@ def measure(task):
     area.errors.CostError, sim.cache.BuildError, sim.errors.SimulationError
         A tool failed, or the engine's results are not golden's.
     """
-    with _quiet():
+    with _alone():
         _refuse_a_stranger(task)
         library = sweep_library(task.liberty)
         if library.checksum != task.library_sha256:
@@ -141,7 +144,7 @@ def _refuse_a_stranger(task):
 
 
 @contextlib.contextmanager
-def _quiet():
-    """Progress of builds and bars would run across the sweep's own."""
-    with contextlib.redirect_stderr(io.StringIO()):
+def _alone():
+    """One point at a time, whatever threads a worker has, and without a word: progress would run across the sweep's."""
+    with _LOCK, contextlib.redirect_stderr(io.StringIO()):
         yield

@@ -54,7 +54,8 @@ def mark_front(area, throughput):
 def report_rows(table, varied):
     """Rows for the terminal and the report: what is varied, the figures that have room, short keys."""
     has_errors = table["error"].notna().any()
-    names = ["point", *varied, *SHOWN, "front", *(["error"] if has_errors else []), "key"]
+    figures = [name for name in (*SHOWN, "front") if name == "front" and table[name].any() or table[name].notna().any()]
+    names = ["point", *varied, *figures, *(["error"] if has_errors else []), "key"]
     rows = table[names].astype(object).where(table[names].notna(), None).to_dict("records")
     for row in rows:
         row["key"] = row["key"][:_KEY_DIGITS]
