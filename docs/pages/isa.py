@@ -1,0 +1,110 @@
+"""``python -m docs.pages.isa``: writes docs/isa.md from spec/isa.py, so that the page cannot disagree with the code."""
+
+from pathlib import Path
+
+from spec.assembly import assemble, disassemble
+from spec.isa import (COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, PATTERN, REGISTERS, SEMAPHORES, SPACES, STREAMS,
+                      UPDATES, Cause)
+
+__all__ = ["PAGE", "page"]
+
+PAGE = Path(__file__).parents[1] / "isa.md"
+
+EXAMPLE = """\
+start:  load_stationary stationary=sbuf[0+8, 0, bf16, 1*8] ; wait s0>=1
+        multiply_moving moving=sbuf[0+8, 512+r1, bf16, 1*64] result=psum[0+8, 0, fp32, 1*64] accumulate=1
+        add r1, r1, 128
+        branch r1 < 1024, start
+        nop ; then s1+=1 ; notify
+        halt
+"""
+
+
+def _table(header, rows):
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (header, ["---"] * len(header), *rows))
+
+
+def _fields(layout, first=0):
+    rows = []
+    for name, bits, meaning in layout:
+        last = first + abs(bits) - 1
+        rows.append((f"`{name}`", f"{last}:{first}" if last > first else first, meaning + (", signed" if bits < 0 else "")))
+        first = last + 1
+    return _table(("field", "bits", "meaning"), rows)
+
+
+def page():
+    """The text of docs/isa.md."""
+    operations = _table(("operation", "code", "streams", "access patterns", "meaning"), [
+        (f"`{opcode.name}`", f"0x{opcode.code:02x}", "all" if opcode.streams == STREAMS else ", ".join(opcode.streams),
+         ", ".join(f"`{role}`" for role in opcode.accesses) or "–", opcode.meaning) for opcode in OPCODES.values()])
+    own = "\n\n".join(f"**`{opcode.name}`**\n\n{_fields(opcode.fields, 768)}"
+                      for opcode in OPCODES.values() if opcode.fields)
+    causes = _table(("code", "cause", "meaning"), [
+        (cause.value, f"`{cause.name}`", cause.meaning) for cause in Cause])
+    return f"""\
+<!-- Written by docs/pages/isa.py from spec/isa.py. Change those. -->
+# The instruction set
+
+Five streams run side by side on a core: {", ".join(STREAMS)}. Each fetches its own program from memory, has
+{REGISTERS} registers of 32 bits, and shares {SEMAPHORES} semaphores with the others, which are the only order between them. AWS publishes the streams,
+the registers, the semaphores, the access patterns and what the instructions can do; the encoding is not public, and all
+of it below is our own. The hardware that runs it is under way: today the assembler and the encoding stand, in
+`spec/assembly.py` and `spec/isa.py`.
+
+An instruction is {INSTRUCTION_BYTES} bytes, little-endian. It waits until all its semaphores compare as it says, runs, and then
+changes the semaphores it names. Bits that no field uses are zero, or the instruction is illegal.
+
+## Example
+
+```text
+{EXAMPLE}```
+
+A branch's label becomes a signed number of instructions; this is what the bytes say:
+
+```text
+{disassemble(assemble(EXAMPLE))}```
+
+## Operations
+
+{operations}
+
+Codes 0x40 to 0x7f are kept for the vector engine, 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for gpsimd, 0xc0 to 0xcf
+for collectives.
+
+## Where things stand
+
+| bits | what |
+|---|---|
+| 191:0 | header |
+| 383:192, 575:384, 767:576 | up to three access patterns, in the order of the table above |
+| 1023:768 | the operation's own fields |
+
+### Header
+
+{_fields(HEADER)}
+
+Comparisons, from 0: {", ".join(f"`{name}`" for name in COMPARISONS)}. Updates, from 0: {", ".join(f"`{name}`" for name in UPDATES)}.
+
+### Access pattern
+
+{_fields(PATTERN)}
+
+Memories, from 0: {", ".join(f"`{name}`" for name in SPACES)}. Element (i0, i1, i2, i3) of a partition begins
+(i0 step0 + i1 step1 + i2 step2 + i3 step3) elements after the offset.
+
+### Own fields
+
+{own}
+
+## When an instruction is refused
+
+The engine stops before it has changed anything, its error register holds the cause and the instruction's address, and
+the rest of the core goes on.
+
+{causes}
+"""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

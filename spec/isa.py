@@ -1,0 +1,342 @@
+"""The instruction set: fixed-size instructions, their fields, and how they stand in memory. The encoding is our own."""
+
+import enum
+from dataclasses import dataclass, field
+
+from .errors import SpecError, choices
+from .formats import FORMATS
+
+__all__ = ["COMPARISONS", "DIMENSIONS", "HEADER", "INSTRUCTION_BYTES", "OPCODES", "PATTERN", "REGISTERS", "SEMAPHORES",
+           "SPACES", "STREAMS", "UPDATES", "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode"]
+
+INSTRUCTION_BYTES = 128
+REGISTERS = 64
+"""32-bit scalar registers of each sequencer (public)."""
+SEMAPHORES = 256
+"""Semaphores of a core (public); each counts from 0 to 65,535."""
+DIMENSIONS = 4
+"""(step, count) pairs of an access pattern (public: up to four)."""
+
+STREAMS = ("tensor", "vector", "scalar", "gpsimd", "sync")
+"""Instruction streams of a core; an instruction is legal on the streams that its opcode names."""
+SPACES = ("sbuf", "psum")
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+UPDATES = ("=", "+=", "-=")
+"""What an update does to its semaphore."""
+
+_WAITS, _UPDATES = 3, 2
+
+HEADER = (
+    ("opcode", 8, "an opcode of the table below"),
+    ("notify", 1, "raise the interrupt when done"),
+    ("count_special", 1, "count results that are NaN or infinite"),
+    *((f"wait{index}_{name}", width, meaning) for index in range(_WAITS) for name, width, meaning in (
+        ("used", 1, "whether there is this wait"), ("comparison", 3, "number of a comparison"),
+        ("semaphore", 8, "semaphore to look at"), ("value", 16, "what it is compared with, semaphore on the left"))),
+    *((f"update{index}_{name}", width, meaning) for index in range(_UPDATES) for name, width, meaning in (
+        ("used", 1, "whether there is this update"), ("kind", 2, "number of an update"),
+        ("semaphore", 8, "semaphore to change when done"), ("value", 16, "by how much, or to what"))),
+)
+"""Fields that every instruction begins with: name, bits, meaning; lowest bits first."""
+
+PATTERN = (
+    ("space", 1, "number of a memory"),
+    ("format", 4, "code of a number format"),
+    ("partition", 10, "first partition"),
+    ("partitions", 11, "how many partitions, from 1"),
+    ("offset", 20, "bytes from the partition's beginning"),
+    ("indexed", 1, "whether a register is added to the offset"),
+    ("register", 6, "that register"),
+    *((f"{name}{index}", 16, meaning) for index in range(DIMENSIONS) for name, meaning in (
+        ("step", "elements from one to the next, signed"), ("count", "how many, from 1"))),
+)
+"""Fields of an access pattern; the first (step, count) pair changes fastest."""
+
+
+@dataclass(frozen=True)
+class Opcode:
+    """One operation.
+
+    Parameters
+    ----------
+    name : str
+        As assembly has it.
+    code : int
+    streams : tuple of str
+        On which it is legal.
+    accesses : tuple of str
+        Roles of its access patterns, in order.
+    fields : tuple of (str, int, str)
+        Its own fields: name, bits, meaning. A negative number of bits says that the field is signed.
+    meaning : str
+    """
+
+    name: str
+    code: int
+    streams: tuple
+    accesses: tuple
+    fields: tuple
+    meaning: str
+
+
+_REGISTER_OR_VALUE = (("is_register", 1, "whether the right side is a register"),
+                      ("right", -32, "number of the register, or the value"))
+
+OPCODES = {opcode.name: opcode for opcode in (
+    Opcode("nop", 0x00, STREAMS, (), (), "nothing but its waits and updates"),
+    Opcode("halt", 0x01, STREAMS, (), (), "the stream stops until the host starts it again"),
+    Opcode("move", 0x02, STREAMS, (), (("target", 6, "register"), *_REGISTER_OR_VALUE), "target = right"),
+    Opcode("add", 0x03, STREAMS, (), (("target", 6, "register"), ("left", 6, "register"), *_REGISTER_OR_VALUE),
+           "target = left + right, modulo 2^32"),
+    Opcode("branch", 0x04, STREAMS, (), (
+        ("left", 6, "register"), ("comparison", 3, "number of a comparison, signed"), *_REGISTER_OR_VALUE,
+        ("distance", -24, "instructions from this one to the next, if left compares so with right")),
+        "go on at another instruction"),
+    Opcode("dma_start", 0x10, STREAMS, (), (("ring", 4, "descriptor ring"), ("descriptors", 16, "how many more")),
+           "let a ring take descriptors"),
+    Opcode("load_stationary", 0x20, ("tensor",), ("stationary",), (
+        ("paired", 1, "two elements a row (N5, N13)"),
+        ("transpose", 1, "the products to come are exact transposes (N14)")),
+        "take weights: partitions are the contraction, counts multiply to the columns"),
+    Opcode("multiply_moving", 0x21, ("tensor",), ("moving", "result"), (
+        ("accumulate", 1, "add to what the bank holds instead of overwriting it (N3)"),),
+        "stream columns through the weights into the partial-sum buffer"),
+)}
+"""Every opcode by name. 0x40 to 0x7f are kept for the vector engine, 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
+gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""
+
+_BY_CODE = {opcode.code: opcode for opcode in OPCODES.values()}
+_HEADER_BITS = 192
+_PATTERN_BITS = sum(bits for _, bits, _ in PATTERN) + 11  # up to a multiple of 64
+_OWN_FIELDS_AT = _HEADER_BITS + 3 * _PATTERN_BITS
+
+
+class Cause(enum.IntEnum):
+    """Why an engine stopped; what its error register holds beside the instruction's address."""
+
+    def __new__(cls, code, meaning):
+        cause = int.__new__(cls, code)
+        cause._value_ = code
+        cause.meaning = meaning
+        return cause
+
+    NONE = 0, "nothing is wrong"
+    ILLEGAL_OPCODE = 1, "no such operation, or not on this stream"
+    ILLEGAL_FIELD = 2, "a field holds what it must not: a format not configured, a count of 0, a reserved bit"
+    PARTITION_RANGE = 3, "first partition not at a quadrant, or partitions beyond the memory"
+    ADDRESS_RANGE = 4, "an element beyond the end of its partition, or before its beginning"
+    BANK_INVALID = 5, "a bank is read, or accumulated onto, that nothing was ever written to"
+    FETCH = 6, "memory answered an instruction fetch with an error"
+    PARITY = 7, "an SRAM word was read with wrong parity"
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Hold the instruction until a semaphore compares so with ``value``."""
+
+    semaphore: int
+    comparison: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Update:
+    """Change a semaphore when the instruction is done."""
+
+    semaphore: int
+    kind: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access pattern: an operand in a memory of the core.
+
+    Parameters
+    ----------
+    space : str
+        ``"sbuf"`` or ``"psum"``.
+    format : str
+        Number format of its elements.
+    partition, partitions : int
+        First partition, and how many.
+    offset : int
+        Bytes from a partition's beginning to the first element.
+    dims : tuple of (int, int)
+        Up to four (step, count) pairs in elements, the fastest first.
+    register : int or None
+        Register that is added to ``offset``.
+    """
+
+    space: str
+    format: str
+    partition: int
+    partitions: int
+    offset: int
+    dims: tuple
+    register: int | None = None
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction; fields that are not named are 0.
+
+    Raises nothing by itself: :func:`encode` checks.
+    """
+
+    opcode: str
+    accesses: dict = field(default_factory=dict)
+    fields: dict = field(default_factory=dict)
+    waits: tuple = ()
+    updates: tuple = ()
+    notify: bool = False
+    count_special: bool = False
+
+
+def _index(name, value, allowed):
+    if value not in allowed:
+        raise SpecError(name, value, choices(allowed))
+    return list(allowed).index(value)
+
+
+def _bits(name, value, bits):
+    """``value`` in a field of ``bits``, two's complement where they are negative."""
+    low, high = (-(1 << -bits - 1), (1 << -bits - 1) - 1) if bits < 0 else (0, (1 << bits) - 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise SpecError(name, value, f"a whole number from {low} to {high}")
+    return value & ((1 << abs(bits)) - 1)
+
+
+def _pack(layout, values):
+    word = position = 0
+    for name, bits, _ in layout:
+        word |= _bits(name, values.get(name, 0), bits) << position
+        position += abs(bits)
+    return word
+
+
+def _unpack(layout, word):
+    values = {}
+    for name, bits, _ in layout:
+        value = word & ((1 << abs(bits)) - 1)
+        values[name] = value - (1 << -bits) if bits < 0 and value >> -bits - 1 else value
+        word >>= abs(bits)
+    return values, word
+
+
+def _signed_steps(layout):
+    return tuple((name, -bits if name.startswith("step") else bits, meaning) for name, bits, meaning in layout)
+
+
+_SIGNED_PATTERN = _signed_steps(PATTERN)
+
+
+def _pattern_values(role, access):
+    if not 1 <= len(access.dims) <= DIMENSIONS:
+        raise SpecError(role, access.dims, f"1 to {DIMENSIONS} (step, count) pairs")
+    values = {"space": _index("space", access.space, SPACES), "partition": access.partition,
+              "format": _index("format", access.format, FORMATS),
+              "partitions": access.partitions, "offset": access.offset,
+              "indexed": int(access.register is not None), "register": access.register or 0}
+    if access.partitions == 0:
+        raise SpecError("partitions", 0, "a whole number from 1 to 2047")
+    for index in range(DIMENSIONS):
+        step, count = access.dims[index] if index < len(access.dims) else (0, 1)
+        if count == 0:
+            raise SpecError("count", 0, "a whole number from 1 to 65535")
+        values |= {f"step{index}": step, f"count{index}": count}
+    return values
+
+
+def encode(instruction):
+    """The 128 bytes of an instruction.
+
+    Raises
+    ------
+    SpecError
+        An unknown opcode, field, role, format or comparison, or a value that does not fit.
+    """
+    if instruction.opcode not in OPCODES:
+        raise SpecError("opcode", instruction.opcode, choices(OPCODES))
+    opcode = OPCODES[instruction.opcode]
+    for given, allowed, what in ((instruction.accesses, opcode.accesses, "operand"),
+                                 (instruction.fields, [name for name, _, _ in opcode.fields], "field")):
+        for name in given:
+            if name not in allowed:
+                raise SpecError(f"{what} of {opcode.name}", name, choices(allowed) if allowed else "none")
+    for role in opcode.accesses:
+        if role not in instruction.accesses:
+            raise SpecError(f"{role} of {opcode.name}", None, "an access pattern")
+    values = {"opcode": opcode.code, "notify": int(instruction.notify), "count_special": int(instruction.count_special)}
+    for given, most, kind, names in ((instruction.waits, _WAITS, "wait", COMPARISONS),
+                                     (instruction.updates, _UPDATES, "update", UPDATES)):
+        if len(given) > most:
+            raise SpecError(f"{kind}s", len(given), f"at most {most}")
+        for index, entry in enumerate(given):
+            word = entry.comparison if kind == "wait" else entry.kind
+            values |= {f"{kind}{index}_used": 1, f"{kind}{index}_semaphore": entry.semaphore,
+                       f"{kind}{index}_value": entry.value,
+                       f"{kind}{index}_{'comparison' if kind == 'wait' else 'kind'}": _index(kind, word, names)}
+    word = _pack(HEADER, values)
+    for index, role in enumerate(opcode.accesses):
+        pattern = _pack(_SIGNED_PATTERN, _pattern_values(role, instruction.accesses[role]))
+        word |= pattern << _HEADER_BITS + index * _PATTERN_BITS
+    word |= _pack(opcode.fields, instruction.fields) << _OWN_FIELDS_AT
+    return word.to_bytes(INSTRUCTION_BYTES, "little")
+
+
+def decode(content):
+    """The instruction that 128 bytes stand for; the inverse of :func:`encode`.
+
+    Raises
+    ------
+    SpecError
+        Not 128 bytes, an unknown opcode, a number that stands for nothing, a count of 0, or a bit that no field has.
+        ``cause`` of the error is the :class:`Cause` that the hardware reports.
+    """
+    if len(content) != INSTRUCTION_BYTES:
+        raise SpecError("instruction", f"{len(content)} bytes", f"{INSTRUCTION_BYTES} bytes")
+    word = int.from_bytes(content, "little")
+    header, _ = _unpack(HEADER, word)
+    if header["opcode"] not in _BY_CODE:
+        raise _illegal(Cause.ILLEGAL_OPCODE, "opcode", header["opcode"], choices(map(hex, _BY_CODE)))
+    opcode = _BY_CODE[header["opcode"]]
+    waits = _entries(header, "wait", _WAITS, "comparison", COMPARISONS, Wait)
+    updates = _entries(header, "update", _UPDATES, "kind", UPDATES, Update)
+    accesses = {role: _access(_unpack(_SIGNED_PATTERN, word >> _HEADER_BITS + index * _PATTERN_BITS)[0])
+                for index, role in enumerate(opcode.accesses)}
+    fields, _ = _unpack(opcode.fields, word >> _OWN_FIELDS_AT)
+    instruction = Instruction(opcode.name, accesses, fields, waits, updates, bool(header["notify"]),
+                              bool(header["count_special"]))
+    if encode(instruction) != bytes(content):
+        raise _illegal(Cause.ILLEGAL_FIELD, "instruction", bytes(content).hex(), "zeros wherever no field is used")
+    return instruction
+
+
+def _illegal(cause, name, value, allowed):
+    error = SpecError(name, value, allowed)
+    error.cause = cause
+    return error
+
+
+def _named(name, number, names):
+    if number >= len(names):
+        raise _illegal(Cause.ILLEGAL_FIELD, name, number, f"a whole number from 0 to {len(names) - 1}")
+    return names[number]
+
+
+def _entries(header, kind, most, word, names, make):
+    return tuple(make(header[f"{kind}{index}_semaphore"], _named(word, header[f"{kind}{index}_{word}"], names),
+                      header[f"{kind}{index}_value"])
+                 for index in range(most) if header[f"{kind}{index}_used"])
+
+
+def _access(values):
+    dims = [(values[f"step{index}"], values[f"count{index}"]) for index in range(DIMENSIONS)]
+    if not values["partitions"] or not all(count for _, count in dims):
+        raise _illegal(Cause.ILLEGAL_FIELD, "access pattern", dims, "counts from 1")
+    while len(dims) > 1 and dims[-1] == (0, 1):
+        dims.pop()
+    return Access(_named("space", values["space"], SPACES), _named("format", values["format"], tuple(FORMATS)),
+                  values["partition"], values["partitions"], values["offset"], tuple(dims),
+                  values["register"] if values["indexed"] else None)
