@@ -92,7 +92,7 @@ def estimate_emission(emission, library, sram=SRAMModel(), period_ps=1000, progr
     CostError
         A tool failed.
     """
-    mapped = synthesise(emission, library, period_ps, progress)
+    mapped = synthesise(emission, library, period_ps=period_ps, progress=progress)
     timing = longest_path(emission.top, mapped, library, sram)
     blocks = tuple(_blocks(emission.top, (), 1, mapped, sram))
     memories = [(block.count, *sram.shape(block.path[-1])) for block in blocks if is_sram(block.path[-1])]

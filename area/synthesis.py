@@ -65,13 +65,15 @@ class MappedModule:
     children: dict
 
 
-def synthesise(emission, library, period_ps=1000, progress=None):
-    """Every module of a design but its memories in cells of a library, from the cache or mapped now, two at a time.
+def synthesise(emission, library, *, names=None, period_ps=1000, progress=None):
+    """Modules of a design in cells of a library, from the cache or mapped now, two at a time.
 
     Parameters
     ----------
     emission : hdl.emit.Emission
     library : area.library.Library
+    names : collection of str
+        The modules; by default all but memories.
     period_ps : float
         The clock period that mapping aims at.
     progress : callable
@@ -88,7 +90,7 @@ def synthesise(emission, library, period_ps=1000, progress=None):
         Yosys failed; the message names the log file.
     """
     texts = {name.removesuffix(".v"): text for name, text in emission.files.items()}
-    names = [name for name in texts if not is_sram(name)]
+    names = [name for name in texts if (not is_sram(name) if names is None else name in names)]
     done = 0
 
     def mapped(name):
