@@ -47,13 +47,15 @@ def page():
 # The instruction set
 
 Five streams run side by side on a core: {", ".join(STREAMS)}. Each fetches its own program from memory, has
-{REGISTERS} registers of 32 bits, and shares {SEMAPHORES} semaphores with the others, which are the only order between them. AWS publishes the streams,
-the registers, the semaphores, the access patterns and what the instructions can do; the encoding is not public, and all
-of it below is our own. The hardware that runs it is under way: today the assembler and the encoding stand, in
-`spec/assembly.py` and `spec/isa.py`.
+{REGISTERS} registers of 32 bits, and shares {SEMAPHORES} semaphores with the others, which are the only order between them.
+AWS publishes the streams, the registers, the semaphores, the access patterns and what the instructions can do; the
+encoding is not public, and all of it below is our own.
 
-An instruction is {INSTRUCTION_BYTES} bytes, little-endian. It waits until all its semaphores compare as it says, runs, and then
-changes the semaphores it names. Bits that no field uses are zero, or the instruction is illegal.
+Programs run on the golden model, `golden/core.py`; the assembler is `spec/assembly.py`, the encoding `spec/isa.py`. The
+hardware is under way.
+
+An instruction is {INSTRUCTION_BYTES} bytes, little-endian, at an address that is a multiple of that. It waits until all its
+semaphores compare as it says, runs, and then changes the semaphores it names. Bits that no field uses are zero, or the instruction is illegal.
 
 ## Example
 
@@ -71,6 +73,19 @@ A branch's label becomes a signed number of instructions; this is what the bytes
 
 Codes 0x40 to 0x7f are kept for the vector engine, 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for gpsimd, 0xc0 to 0xcf
 for collectives.
+
+**Semaphores** count from 0 to 65,535 and wrap. **Registers** wrap at 32 bits; comparisons and offsets take them as signed. A
+branch counts in instructions from itself; its waits and updates are done whether it is taken or not.
+
+**Tensor engine.** A stationary operand gives row p of the array the elements of partition p, one for each column, at most
+`cols`; a moving operand must lie in the same partitions, and each of its elements is a column of the product. With `paired`
+a partition gives all its first elements, then as many second ones; `odd` says that the last partition has no second ones.
+The result is one run of 32-bit words (fp32, or int32 for int8), step 1, inside one bank of the partial-sum buffer, in the
+first partitions, as many as there are columns of the stationary operand. With `transpose`, word n is the bits of row n,
+and only the moving operand's number of elements matters.
+
+**Memories.** A first partition is a multiple of a quarter of the memory's partitions. An element lies at a multiple of its
+size. A bank that nothing was written to since reset cannot be accumulated onto.
 
 ## Where things stand
 

@@ -1,0 +1,291 @@
+"""A core that executes programs: instruction streams, semaphores, memories, to the bit; timing is not modelled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spec.errors import SpecError
+from spec.isa import INSTRUCTION_BYTES, OPCODES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
+from spec.tensor import Matmul, check_matmul, check_transpose
+
+from .memory import Memories, Refused
+from .tensor import accumulate, matmul, transpose
+
+__all__ = ["Blocked", "Core", "Failure", "OutOfInstructions"]
+
+_COMPARE = {"==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b,
+            "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
+_COMPARE_BY_NUMBER = list(_COMPARE.values())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a stream's error register holds: the cause, the instruction's address, and words for people."""
+
+    cause: Cause
+    address: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A stream that waits for a semaphore that nothing will change: ``waits`` are those not met, ``values`` what the
+    semaphores hold."""
+
+    stream: str
+    address: int
+    waits: tuple
+    values: tuple
+
+
+class OutOfInstructions(RuntimeError):
+    """A run did not end within its limit of instructions."""
+
+
+class _Registers:
+    def __init__(self):
+        self.values = [0] * REGISTERS
+
+    def signed(self, number):
+        value = self.values[number]
+        return value - (1 << 32) if value >> 31 else value
+
+    def right(self, fields):
+        """The right side of a control instruction, signed."""
+        if not fields["is_register"]:
+            return fields["right"]
+        if not 0 <= fields["right"] < REGISTERS:
+            raise Refused(Cause.ILLEGAL_FIELD, f"register {fields['right']} of {REGISTERS}")
+        return self.signed(fields["right"])
+
+    def write(self, number, value):
+        self.values[number] = value & 0xFFFF_FFFF
+
+
+class _Stream:
+    """One instruction stream."""
+
+    def __init__(self, name):
+        self.name, self.registers = name, _Registers()
+        self.address, self.running, self.failure = 0, False, None
+
+
+class Core:
+    """Five instruction streams over one set of memories and semaphores.
+
+    Instructions of different streams are executed in an order that respects the semaphores and nothing else; a correct
+    program gives the same result in every such order.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+    memory : bytearray
+        What the core's programs are fetched from.
+
+    Attributes
+    ----------
+    memories : golden.memory.Memories
+    semaphores : list of int
+    interrupts : int
+        How often ``notify`` was executed.
+    special : int
+        Results that were NaN or infinite, of instructions that count them.
+    streams : dict
+        By name: ``address``, ``running``, ``failure`` (a :class:`Failure` or None), ``registers``.
+    """
+
+    def __init__(self, core, memory):
+        self.core, self.memory = core, memory
+        self.memories = Memories(core)
+        self.reset()
+
+    def reset(self):
+        """Streams stop, registers, semaphores and weights are cleared; the memories keep their contents."""
+        self.semaphores = [0] * SEMAPHORES
+        self.interrupts = self.special = 0
+        self.streams = {name: _Stream(name) for name in STREAMS}
+        self.memories.written[:] = False
+        self._weights = None
+
+    def start(self, stream, address):
+        """Let a stream run from an address.
+
+        Raises
+        ------
+        SpecError
+            No such stream, or an address that is not a multiple of an instruction's size.
+        """
+        if stream not in self.streams:
+            raise SpecError("stream", stream, ", ".join(STREAMS))
+        if address % INSTRUCTION_BYTES or address < 0:
+            raise SpecError("address", address, f"a multiple of {INSTRUCTION_BYTES} from 0")
+        state = self.streams[stream]
+        state.address, state.running, state.failure = address, True, None
+
+    def run(self, limit=1_000_000):
+        """Execute until no stream can go on.
+
+        Returns
+        -------
+        list of Blocked
+            Streams that wait for ever; empty where all halted or failed.
+
+        Raises
+        ------
+        OutOfInstructions
+            More than ``limit`` instructions.
+        """
+        executed = 0
+        while True:
+            progress = False
+            for stream in self.streams.values():
+                while stream.running and self._step(stream):
+                    progress, executed = True, executed + 1
+                    if executed > limit:
+                        raise OutOfInstructions(f"More than {limit} instructions; stream {stream.name} is at address "
+                                                f"{stream.address:#x}")
+            if not progress:
+                return [self._blocked(stream) for stream in self.streams.values() if stream.running]
+
+    def _fetch(self, stream):
+        content = bytes(self.memory[stream.address:stream.address + INSTRUCTION_BYTES])
+        if stream.address < 0 or len(content) != INSTRUCTION_BYTES:
+            raise Refused(Cause.FETCH, f"no memory at {stream.address:#x}")
+        try:
+            instruction = decode(content)
+        except SpecError as error:
+            raise Refused(error.cause, str(error)) from None
+        if stream.name not in OPCODES[instruction.opcode].streams:
+            raise Refused(Cause.ILLEGAL_OPCODE, f"{instruction.opcode} on the {stream.name} stream")
+        return instruction
+
+    def _unmet(self, instruction):
+        return tuple(wait for wait in instruction.waits
+                     if not _COMPARE[wait.comparison](self.semaphores[wait.semaphore], wait.value))
+
+    def _blocked(self, stream):
+        waits = self._unmet(self._fetch(stream))
+        return Blocked(stream.name, stream.address, waits, tuple(self.semaphores[wait.semaphore] for wait in waits))
+
+    def _step(self, stream):
+        """Execute a stream's next instruction; False where it waits or has stopped."""
+        try:
+            instruction = self._fetch(stream)
+            if self._unmet(instruction):
+                return False
+            target = getattr(self, f"_{instruction.opcode}")(stream, instruction)
+        except Refused as refused:
+            stream.running = False
+            stream.failure = Failure(refused.cause, stream.address, refused.detail)
+            return False
+        for update in instruction.updates:
+            old = self.semaphores[update.semaphore]
+            new = {"=": update.value, "+=": old + update.value, "-=": old - update.value}[update.kind]
+            self.semaphores[update.semaphore] = new & 0xFFFF
+        self.interrupts += instruction.notify
+        stream.address = stream.address + INSTRUCTION_BYTES if target is None else target
+        return True
+
+    def _nop(self, stream, instruction):
+        pass
+
+    def _halt(self, stream, instruction):
+        stream.running = False
+
+    def _move(self, stream, instruction):
+        fields = instruction.fields
+        stream.registers.write(fields["target"], stream.registers.right(fields))
+
+    def _add(self, stream, instruction):
+        fields, registers = instruction.fields, stream.registers
+        registers.write(fields["target"], registers.signed(fields["left"]) + registers.right(fields))
+
+    def _branch(self, stream, instruction):
+        fields, registers = instruction.fields, stream.registers
+        if fields["comparison"] >= len(_COMPARE_BY_NUMBER):
+            raise Refused(Cause.ILLEGAL_FIELD, f"comparison {fields['comparison']}")
+        if _COMPARE_BY_NUMBER[fields["comparison"]](registers.signed(fields["left"]), registers.right(fields)):
+            return stream.address + INSTRUCTION_BYTES * fields["distance"]
+        return None
+
+    def _operand(self, stream, access, paired):
+        """Elements of a tensor operand: ``[partitions, columns]``, or the first and the second of each pair."""
+        if access.space != "sbuf" or access.format not in self.core.formats:
+            raise Refused(Cause.ILLEGAL_FIELD, f"{access.format} in {access.space} as an operand of the tensor engine")
+        elements = self.memories.elements(access, stream.registers)
+        if not paired:
+            return elements
+        if elements.shape[1] % 2:
+            raise Refused(Cause.ILLEGAL_FIELD, "an odd number of elements in pairs")
+        return np.split(elements, 2, axis=1)
+
+    def _load_stationary(self, stream, instruction):
+        access, fields = instruction.accesses["stationary"], instruction.fields
+        paired = bool(fields["paired"])
+        elements = self._operand(stream, access, paired)
+        columns = (elements[0] if paired else elements).shape[1]
+        if columns > self.core.cols:
+            raise Refused(Cause.ILLEGAL_FIELD, f"{columns} columns of {self.core.cols}")
+        if fields["odd"] and not paired:
+            raise Refused(Cause.ILLEGAL_FIELD, "odd without paired")
+        if fields["transpose"]:
+            if paired:
+                raise Refused(Cause.ILLEGAL_FIELD, "transpose in pairs")
+            self._check(check_transpose, access.format)
+        self._weights = access, fields, elements.copy() if not paired else [half.copy() for half in elements]
+
+    def _multiply_moving(self, stream, instruction):
+        if self._weights is None:
+            raise Refused(Cause.ILLEGAL_FIELD, "no weights were loaded")
+        stationary, load, weights = self._weights
+        access, result = instruction.accesses["moving"], instruction.accesses["result"]
+        if (access.partition, access.partitions) != (stationary.partition, stationary.partitions):
+            raise Refused(Cause.ILLEGAL_FIELD, "moving and stationary are not in the same partitions")
+        paired, adds = bool(load["paired"]), bool(instruction.fields["accumulate"])
+        form = Matmul(stationary.format, access.format, paired)
+        moving = self._operand(stream, access, paired)
+        count = (moving[0] if paired else moving).shape[1]
+        columns = (weights[0] if paired else weights).shape[1]
+        if load["transpose"]:
+            if adds or count > stationary.partitions:
+                raise Refused(Cause.ILLEGAL_FIELD, "a transpose that accumulates, or of more words than partitions")
+            sums = transpose(weights)[:, :count]
+        else:
+            self._check(check_matmul, form)
+            sums = matmul(self._joined(weights, load), self._joined(moving, load), form)
+        bank, words = self._result(stream, result, columns, count, "int32" if form.is_integer else "fp32")
+        target = self.memories.psum[:columns, words]
+        if adds:
+            if not self.memories.written[bank]:
+                raise Refused(Cause.BANK_INVALID, f"accumulating onto bank {bank}, which nothing was written to")
+            sums = accumulate(target, sums, form.is_integer)
+        target[:] = sums
+        self.memories.written[bank] = True
+        if instruction.count_special and not (form.is_integer or load["transpose"]):
+            self.special += int(((sums >> 23 & 0xFF) == 0xFF).sum())
+
+    def _result(self, stream, access, columns, count, format_name):
+        if access.space != "psum" or access.format != format_name:
+            raise Refused(Cause.ILLEGAL_FIELD, f"a result in {access.space} as {access.format}, not psum as {format_name}")
+        bank, words = self.memories.bank_words(access, stream.registers)
+        if access.partition or access.partitions != columns or words.stop - words.start != count:
+            raise Refused(Cause.ILLEGAL_FIELD, f"a result of {access.partitions} x {words.stop - words.start} from partition "
+                                               f"{access.partition}, not {columns} x {count} from 0")
+        return bank, words
+
+    @staticmethod
+    def _joined(elements, load):
+        """All elements of the contraction, in pairs the first ones before the second ones."""
+        if not load["paired"]:
+            return elements
+        first, second = elements
+        return np.concatenate([first, second[:len(second) - load["odd"]]])
+
+    def _check(self, check, subject):
+        try:
+            check(self.core, subject)
+        except SpecError as error:
+            raise Refused(Cause.ILLEGAL_FIELD, str(error)) from None
+
+    def _dma_start(self, stream, instruction):
+        raise Refused(Cause.ILLEGAL_OPCODE, "no DMA engine is modelled yet")

@@ -1,0 +1,85 @@
+"""The memories of a core as instructions see them: partitions, access patterns, banks that were written."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spec.formats import FORMATS
+from spec.isa import Cause
+
+from .formats import storage_dtype
+
+__all__ = ["Memories", "Refused"]
+
+
+@dataclass
+class Refused(Exception):
+    """An instruction that stops its engine, before anything has changed."""
+
+    cause: Cause
+    detail: str
+
+
+class Memories:
+    """State buffer and partial-sum buffer, zero at the start.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+
+    Attributes
+    ----------
+    sbuf : uint8 array [rows, bytes]
+    psum : uint32 array [cols, banks * words]
+    written : bool array [banks]
+        Banks that something was written to since reset.
+    """
+
+    def __init__(self, core):
+        self._core = core
+        self.sbuf = np.zeros((core.rows, core.sbuf_kib * 1024), np.uint8)
+        self.psum = np.zeros((core.cols, core.psum_banks * core.psum_bank_words), np.uint32)
+        self.written = np.zeros(core.psum_banks, bool)
+
+    def elements(self, access, registers):
+        """The elements that an access pattern of the state buffer names: bit patterns ``[partitions, elements]``.
+
+        Raises
+        ------
+        Refused
+            A format without a width of its own, partitions or elements beyond the memory, or an offset between elements.
+        """
+        self._check_partitions(access, self._core.rows)
+        dtype = storage_dtype(access.format)
+        index = self._element_index(access, registers, dtype.itemsize, self.sbuf.shape[1])
+        rows = self.sbuf[access.partition:access.partition + access.partitions]
+        return rows.view(dtype)[:, index]
+
+    def bank_words(self, access, registers):
+        """The bank, and the slice of words in every partition, that a result in the partial-sum buffer names."""
+        self._check_partitions(access, self._core.cols)
+        if len(access.dims) != 1 or access.dims[0][0] != 1 or FORMATS[access.format].width != 32:
+            raise Refused(Cause.ILLEGAL_FIELD, "a result is one run of 32-bit words, step 1")
+        index = self._element_index(access, registers, 4, 4 * self.psum.shape[1])
+        first, last = int(index[0]), int(index[-1])
+        bank = first // self._core.psum_bank_words
+        if last // self._core.psum_bank_words != bank:
+            raise Refused(Cause.ADDRESS_RANGE, f"words {first} to {last} are not in one bank")
+        return bank, slice(first, last + 1)
+
+    def _check_partitions(self, access, limit):
+        if access.partition % max(1, limit // 4) or access.partition + access.partitions > limit:
+            raise Refused(Cause.PARTITION_RANGE, f"partitions {access.partition} to "
+                                                 f"{access.partition + access.partitions - 1} of {limit}")
+
+    @staticmethod
+    def _element_index(access, registers, size, partition_bytes):
+        """Element numbers in a partition, the fastest dimension innermost."""
+        offset = access.offset + (0 if access.register is None else registers.signed(access.register))
+        index = np.zeros(1, np.int64)
+        for step, count in access.dims:
+            index = (np.arange(count, dtype=np.int64)[:, None] * step + index).ravel()
+        lowest, highest = offset + size * int(index.min()), offset + size * (int(index.max()) + 1)
+        if offset % size or lowest < 0 or highest > partition_bytes:
+            raise Refused(Cause.ADDRESS_RANGE, f"bytes {lowest} to {highest - 1} of {partition_bytes}, elements of {size}")
+        return index + offset // size
