@@ -14,7 +14,7 @@ RUN  := $(VENV)/bin/python -m
 SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long verilog bench bench-full utilisation area waves clean
+.PHONY: help setup demo test test-long verilog bench bench-full utilisation area power sweep waves clean
 
 help: ## list the targets
 	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
@@ -56,6 +56,12 @@ utilisation: $(VENV)/ready ## small and ragged products on a 16 x 16 array: cycl
 
 area: $(VENV)/ready ## area and clock of CONFIG, TOP and SET on a 45 nm library, or on LIBERTY=<file>
 	@$(RUN) area.cost $(SELECTION) TOP='$(TOP)' LIBERTY='$(LIBERTY)' SRAM='$(SRAM)'
+
+power: $(VENV)/ready ## energy of a cycle and power of CONFIG, TOP=pe (or another small block) and SET, gates simulated
+	@$(RUN) area.power $(SELECTION) TOP='$(TOP)' LIBERTY='$(LIBERTY)'
+
+sweep: $(VENV)/ready ## cost and speed of every point of SWEEP=<file.toml>, such as examples/sweeps/arrays.toml
+	@$(RUN) area.sweep SWEEP='$(SWEEP)'
 
 waves: $(VENV)/ready ## trace one cocotb bench into an FST file: TEST=<bench>[.<test>]
 	@$(RUN) sim.waves TEST='$(TEST)' SEED='$(SEED)'

@@ -23,6 +23,9 @@ synth -flatten -top {name}
 tee -q -o gates.json stat -json
 dfflibmap -liberty {liberty}
 tee -q -o abc.log abc -liberty {liberty} -constr constraints -D {period}
+rename -hide w:*
+opt_clean -purge
+splitnets
 opt_clean -purge
 rename -enumerate -pattern n%
 tee -q -o cells.json stat -json -liberty {liberty}
