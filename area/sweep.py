@@ -11,7 +11,7 @@ from .sweeps.page import write_page
 from .sweeps.provenance import tools
 from .sweeps.run import run_sweep
 from .sweeps.store import Store
-from .sweeps.table import make_table, report_rows, write_table
+from .sweeps.table import failure_rows, make_table, report_rows, write_table
 
 __all__ = ["main"]
 
@@ -36,7 +36,7 @@ def main(values):
     }
     counts = {"points_done": len(table) - failed, "points_failed": failed}
     written = [*write_table(table, store.folder), write_page(sweep, table, facts | counts, store.folder)]
-    publish("sweep", {**facts, **counts, "points": report_rows(table, sweep.varied)})
+    publish("sweep", {**facts, **counts, "points": report_rows(table, sweep.varied), "failures": failure_rows(table)})
     print(f"Points measured now: {run.measured}; taken from {store.folder}: {len(table) - run.measured}\n"
           + "\n".join(f"Written to {path}" for path in written))
     return int(failed > 0)

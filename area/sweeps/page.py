@@ -7,7 +7,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from .scatter import SERIES, Mark, scatter
-from .table import COLUMNS
+from .table import COLUMNS, SHOWN
 
 __all__ = ["write_page"]
 
@@ -37,18 +37,19 @@ def write_page(sweep, table, facts, folder):
     path = folder / "sweep.html"
     path.write_text(template.render(
         name=sweep.name, facts=facts, columns=columns, rows=[_row(record, columns) for record in records],
-        failures=[record for record in records if record["error"]], front=table["front"].any(), coloured=coloured,
+        failures=[record for record in records if pd.notna(record["error"])], front=table["front"].any(), coloured=coloured,
+        shapes=SERIES,
         legend=[(_word(value), shape) for value, shape in zip(values, SERIES)],
         plots=list(_plots(sweep.varied, table, coloured, values))))
     return path
 
 
 def _columns(table, varied):
-    """Columns of the page's table: what is varied, and the figures that any point has."""
-    figures = [name for name in COLUMNS if table[name].notna().any()]
+    """Columns of the page's table: what is varied, and the figures that any point has, the most telling first."""
+    figures = [name for name in dict.fromkeys([*SHOWN, *COLUMNS]) if table[name].notna().any()]
     return [{"name": name, "heading": COLUMNS.get(name, (name,))[0], "unit": COLUMNS.get(name, ("", ""))[1],
              "is_text": table[name].map(type).eq(str).any()}
-            for name in ("point", *varied, *(["form"] if "form" in table else []), *figures, "front")]
+            for name in ("point", *(["front"] if table["front"].any() else []), *varied, *figures)]
 
 
 def _row(record, columns):
@@ -56,7 +57,7 @@ def _row(record, columns):
               "value": _value(record[column["name"]]),
               "style": "star" if column["name"] == "front" else "text" if column["is_text"] else ""} for column in columns]
     return {"number": record["point"], "on_front": record["front"], "cells": cells, "key": record["key"],
-            "design": record["design"] or "–"}
+            "design": _word(record["design"])}
 
 
 def _value(value):

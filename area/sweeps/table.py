@@ -4,15 +4,15 @@ import pandas as pd
 
 from spec.presets import configure
 
-__all__ = ["COLUMNS", "SHOWN", "make_table", "mark_front", "report_rows", "write_table"]
+__all__ = ["COLUMNS", "SHOWN", "failure_rows", "make_table", "mark_front", "report_rows", "write_table"]
 
 COLUMNS = {
-    "elements": ("processing elements", ""), "area_mm2": ("area", "mm²"), "logic_mm2": ("logic", "mm²"),
-    "sram_mm2": ("SRAM", "mm²"), "sram_bits": ("SRAM", "bit"), "registers": ("registers", "bit"), "cells": ("cells", ""),
+    "elements": ("elements", ""), "area_mm2": ("area", "mm²"), "logic_mm2": ("logic", "mm²"),
+    "sram_mm2": ("SRAM", "mm²"), "sram_bits": ("memory", "bit"), "registers": ("registers", ""), "cells": ("cells", ""),
     "delay_ps": ("longest path", "ps"), "clock_ghz": ("clock", "GHz"), "cycles": ("cycles", ""),
     "macs_per_cycle": ("MACs a cycle", ""), "busy_fraction": ("busy", ""), "utilisation": ("utilisation", ""),
     "peak_gflops": ("peak", "GFLOP/s"), "gflops": ("throughput", "GFLOP/s"),
-    "gflops_per_mm2": ("throughput an area", "GFLOP/s per mm²"),
+    "gflops_per_mm2": ("throughput per area", "GFLOP/s per mm²"),
 }
 """Figures by name, each with a heading and its unit."""
 
@@ -53,15 +53,16 @@ def mark_front(area, throughput):
 
 def report_rows(table, varied):
     """Rows for the terminal and the report: what is varied, the figures that have room, short keys."""
-    has_errors = table["error"].notna().any()
-    figures = [name for name in (*SHOWN, "front") if name == "front" and table[name].any() or table[name].notna().any()]
-    names = ["point", *varied, *figures, *(["error"] if has_errors else []), "key"]
+    figures = [name for name in SHOWN if table[name].notna().any()]
+    names = ["point", *varied, *figures, *(["front"] if table["front"].any() else []), "key"]
     rows = table[names].astype(object).where(table[names].notna(), None).to_dict("records")
-    for row in rows:
-        row["key"] = row["key"][:_KEY_DIGITS]
-        if row.get("error"):
-            row["error"] = row["error"].splitlines()[0]
-    return rows
+    return [{**row, "key": row["key"][:_KEY_DIGITS]} for row in rows]
+
+
+def failure_rows(table):
+    """Number and reason of the points that failed, each reason in one line."""
+    failed = table[table["error"].notna()]
+    return [{"point": number, "error": error.splitlines()[0]} for number, error in zip(failed["point"], failed["error"])]
 
 
 def write_table(table, folder):

@@ -1,0 +1,147 @@
+"""area/sweep.py and area/sweeps/point.py: a true sweep from its file to its reports, and figures that are the tools' own."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from area import sweep as command
+from area.estimate import estimate
+from area.library import default_library
+from area.sweeps import point
+from area.sweeps.file import default_form, read_sweep
+from area.sweeps.point import Designs, Task, find_designs, measure, peak_rate
+from area.sweeps.provenance import PROJECT, tools
+from hdl.emit import emit
+from hdl.tops import make_top
+from sim.checked import CheckedRun, random_operands, run_checked
+from sim.errors import SimulationError
+from sim.tensor import EngineRun, TensorDriver
+from spec.presets import configure
+from spec.tensor import Matmul
+
+FILE = """
+preset = "nano"
+top = "pe"
+products = [[4, 4, 4], [3, 2, 5]]
+
+[[point]]
+
+[[point]]
+sbuf_kib = 64
+
+[[point]]
+formats = "bf16,fp8,int8"
+adder_stages = 3
+"""
+SETTINGS = ("", "sbuf_kib=64", "formats=bf16,fp8,int8 adder_stages=3")
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elements.toml").write_text(FILE)
+    return tmp_path / "elements.toml"
+
+
+def outputs(folder):
+    names = ("reports/sweep.json", *(f"sweeps/elements/sweep.{ending}" for ending in ("csv", "parquet", "html")))
+    return {name: (folder / "build" / name).read_bytes() for name in names}
+
+
+def expected(settings):
+    """Area and cycles of a point, without the sweep's code."""
+    core = configure("nano", settings).chip.core
+    rng = np.random.default_rng(1)
+    form = Matmul("bf16", "bf16")
+    driver = TensorDriver(core)
+    runs = [run_checked(driver, [random_operands(rng, form, k, m, n)], form, "").run for n, m, k in ((4, 4, 4), (3, 2, 5))]
+    return estimate(make_top("pe", core), default_library()), sum(run.cycles for run in runs)
+
+
+def test_a_sweep_from_its_file_to_its_reports(file, tmp_path, capsys):
+    assert command.main({"SWEEP": str(file)}) == 0
+    first, said = outputs(tmp_path), capsys.readouterr().out
+    assert "Points measured now: 2; taken from build/sweeps/elements: 1" in said
+    report = json.loads(first["reports/sweep.json"])
+    assert (report["config"], report["top"], report["points_done"], report["points_failed"]) == ("nano", "pe", 3, 0)
+    assert report["library_sha256"] == default_library().checksum and report["failures"] == []
+    table = pd.read_parquet(tmp_path / "build" / "sweeps" / "elements" / "sweep.parquet")
+    assert [row["key"] for row in report["points"]] == [key[:8] for key in table["key"]]
+    for number in (0, 2):
+        row, (cost, cycles) = table.iloc[number], expected(SETTINGS[number])
+        assert row["area_mm2"] == cost.area_um2 / 1e6 and row["clock_ghz"] == cost.clock_ghz and row["elements"] == 1
+        assert row["design"] == cost.content_hash and row["cycles"] == cycles
+        use = (4 * 4 * 4 + 3 * 2 * 5) / (4 * 4 * cycles)
+        assert row["utilisation"] == pytest.approx(use) and row["gflops"] == pytest.approx(2 * use * cost.clock_ghz)
+        assert row["gflops_per_mm2"] == pytest.approx(row["gflops"] / row["area_mm2"])
+        assert row["macs_per_cycle"] == pytest.approx(94 / cycles) and 0 < row["busy_fraction"] <= 1
+    assert table["key"][0] == table["key"][1] != table["key"][2]  # no hardware knows sbuf_kib yet
+
+    assert command.main({"SWEEP": str(file)}) == 0  # again: nothing is measured, nothing differs
+    assert "Points measured now: 0; taken from build/sweeps/elements: 3" in capsys.readouterr().out
+    assert outputs(tmp_path) == first
+
+
+def test_a_point_that_fails_makes_the_status_1(file, tmp_path, monkeypatch, capsys):
+    run = command.run_sweep(read_sweep(file), command.Store(tmp_path / "store"), lambda task: None, lambda task: {})
+    monkeypatch.setattr(command, "run_sweep", lambda sweep, store: run)
+    assert [result.error is None for result in run.results] == [False] * 3
+    assert command.main({"SWEEP": str(file)}) == 1
+    report = json.loads((tmp_path / "build" / "reports" / "sweep.json").read_text())
+    assert report["points_failed"] == 3 and [row["point"] for row in report["failures"]] == [1, 2, 3]
+
+
+# One point, in this process
+
+def task(settings="", **changes):
+    core = configure("nano", settings).chip.core
+    library = default_library()
+    return replace(Task("nano", settings, "issue", ((1, 1, 1),), default_form(core), 1, 1000, None, library.checksum,
+                        PROJECT, tools()), **changes)
+
+
+def test_designs_are_what_is_costed_and_what_is_simulated():
+    core = configure("nano", "formats=bf16").chip.core
+    issue, engine = (emit(make_top(top, core)).content_hash for top in ("issue", "tensor"))
+    assert find_designs(task("formats=bf16")) == Designs(issue, engine)
+    assert find_designs(task("formats=bf16", products=())) == Designs(issue, None)
+    assert find_designs(task("formats=bf16", top="tensor")) == Designs(engine, engine)
+
+
+def test_a_block_without_elements_is_costed_alone():
+    figures = measure(task())
+    assert figures["elements"] == 0 and figures["area_mm2"] > 0 and figures["clock_ghz"] > 0 and "cycles" not in figures
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"project": "another"}, "has another project's code"),
+    ({"tools": {**tools(), "timer": "sundial"}}, "has another timer than the sweep: .*, not sundial"),
+    ({"library_sha256": "another"}, "is not the one of this sweep"),
+])
+def test_a_worker_of_another_kind_measures_nothing(change, message):
+    with pytest.raises(RuntimeError, match=message):
+        measure(task(**change))
+
+
+@pytest.mark.parametrize("form, rate", [(Matmul("bf16", "bf16"), 1), (Matmul("fp8_e4m3", "fp8_e4m3", True), 2),
+                                        (Matmul("int8", "int8", True), 2), (Matmul("fp32", "fp32"), 0.25)])
+def test_utilisation_is_of_what_the_form_can_reach(monkeypatch, form, rate):
+    counters = {"multiplying": 30, "span": 40}
+    run = CheckedRun(EngineRun([], 100, counters, int(16 * rate * 100 * 0.75)), 0.0, 32, 0)
+    monkeypatch.setattr(point, "TensorDriver", lambda core: None)
+    monkeypatch.setattr(point, "run_checked", lambda *arguments: run)
+    figures = point._performance(task(form=form), 16, {"clock_ghz": 0.5, "area_mm2": 2.0})
+    assert peak_rate(form) == rate and figures["utilisation"] == pytest.approx(0.75) and figures["busy_fraction"] == 0.75
+    assert figures["peak_gflops"] == pytest.approx(2 * 16 * rate * 0.5)
+    assert figures["gflops"] == pytest.approx(0.75 * 16 * rate) == pytest.approx(2 * figures["gflops_per_mm2"])
+
+
+def test_results_that_are_not_goldens_fail_the_point(monkeypatch):
+    wrong = CheckedRun(EngineRun([], 10, {"multiplying": 1, "span": 1}, 1), 0.0, 32, 3)
+    monkeypatch.setattr(point, "TensorDriver", lambda core: None)
+    monkeypatch.setattr(point, "run_checked", lambda *arguments: wrong)
+    with pytest.raises(SimulationError, match="^Product 1 x 1 x 1: 3 of 32 bits differ from the golden model's$"):
+        point._performance(task(), 16, {"clock_ghz": 1.0, "area_mm2": 1.0})
