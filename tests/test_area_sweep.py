@@ -1,7 +1,9 @@
 """area/sweep.py and area/sweeps/point.py: a true sweep from its file to its reports, and figures that are the tools' own."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,7 @@ from sim.tensor import EngineRun, TensorDriver
 from spec.presets import configure
 from spec.tensor import Matmul
 
+_ROOT = Path(__file__).parents[1]
 FILE = """
 preset = "nano"
 top = "pe"
@@ -61,6 +64,11 @@ def expected(settings):
     return estimate(make_top("pe", core), default_library()), sum(run.cycles for run in runs)
 
 
+def explained_keys():
+    section = re.search(r"^## sweep\n(.*?)^## ", (_ROOT / "docs" / "reports.md").read_text(), re.M | re.S)[1]
+    return set(re.findall(r"`(\w+)`", section))
+
+
 def test_a_sweep_from_its_file_to_its_reports(file, tmp_path, capsys):
     assert command.main({"SWEEP": str(file)}) == 0
     first, said = outputs(tmp_path), capsys.readouterr().out
@@ -68,6 +76,7 @@ def test_a_sweep_from_its_file_to_its_reports(file, tmp_path, capsys):
     report = json.loads(first["reports/sweep.json"])
     assert (report["config"], report["top"], report["points_done"], report["points_failed"]) == ("nano", "pe", 3, 0)
     assert report["library_sha256"] == default_library().checksum and report["failures"] == []
+    assert report.keys() <= explained_keys()
     table = pd.read_parquet(tmp_path / "build" / "sweeps" / "elements" / "sweep.parquet")
     assert [row["key"] for row in report["points"]] == [key[:8] for key in table["key"]]
     for number in (0, 2):

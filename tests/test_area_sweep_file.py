@@ -1,6 +1,7 @@
 """area/sweeps/file.py: what a sweep file may say, and one clear line for every mistake in it."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -8,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from area.sweeps.file import DEFAULT_PRODUCTS, default_form, read_sweep
+from area.sweeps.file import _KEYS, DEFAULT_PRODUCTS, _refuse_others, default_form, read_sweep
 from spec.config import ChipConfig, CoreConfig, SystemConfig
 from spec.errors import SpecError
 from spec.presets import configure
 from spec.tensor import Matmul
 
 _ROOT = Path(__file__).parents[1]
+PAGE = (_ROOT / "docs" / "sweeps.md").read_text()
 EXAMPLES = sorted((_ROOT / "examples" / "sweeps").glob("*.toml"))
 GRID = "[grid]\nrows = [8, 16]\n"
 
@@ -158,3 +160,17 @@ def test_the_array_example_has_24_points_up_to_16_x_16():
     sweep = read_sweep(_ROOT / "examples" / "sweeps" / "arrays.toml")
     cores = [configure(sweep.preset, sweep.settings(point)).chip.core for point in sweep.points]
     assert len(cores) == 24 and max(core.rows for core in cores) == max(core.cols for core in cores) == 16
+
+
+def test_what_the_page_shows_are_sweep_files(read):
+    shown = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+    for text in shown:
+        read(text if "[grid]" in text or "[[point]]" in text else GRID + text)
+    assert len(shown) == 5 and len(read(shown[0]).points) == 12
+
+
+def test_the_page_lists_every_key():
+    listed = set(re.findall(r"^\| `\[*(\w+)\]*` \|", PAGE[PAGE.index("| key |"):PAGE.index("## Columns")], re.M))
+    with pytest.raises(SpecError) as error:
+        _refuse_others("file", {"none": 1}, _KEYS)
+    assert listed == set(_KEYS) and all(key in str(error.value) for key in listed)

@@ -1,6 +1,8 @@
 """area/sweeps/table.py: a row a point, the Pareto front, CSV and Parquet that say the same."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -62,6 +64,12 @@ def test_figures_that_no_point_has_are_left_out_of_the_report():
     results = [replace(result, figures={"area_mm2": 1.0}, error=None) for result in made_up_results()]
     rows = report_rows(make_table(made_up_sweep(), results), ("rows",))
     assert list(rows[0]) == ["point", "rows", "area_mm2", "key"]
+
+
+def test_the_page_of_sweeps_explains_every_column(table):
+    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text()
+    explained = re.findall(r"`(\w+)`", page[page.index("## Columns"):page.index("## Where it runs")])
+    assert set(table.columns) - {"point", "rows", "formats"} <= set(explained)
 
 
 def test_csv_and_parquet_hold_the_same_and_repeat(table, tmp_path):
