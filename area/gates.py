@@ -26,7 +26,9 @@ def cell_models(library):
         cache.keep_only(build.folder, CELLS)
 
     key = cache.content_key(library=library.checksum, yosys=VERSION)
-    return cache.contents("cells", key, make, f"models of the cells of {library.name}")[CELLS]
+    models = cache.contents("cells", key, make, f"models of the cells of {library.name}")[CELLS]
+    # What happens inside cells is of no interest in a trace, and would be most of it.
+    return f"/* verilator tracing_off */\n{models}\n/* verilator tracing_on */\n"
 
 
 def gate_level(emission, library, *, names=None, period_ps=1000, progress=None):

@@ -100,7 +100,7 @@ def timer():
     return f"OpenSTA {version.stdout.split()[0]}"
 
 
-def longest_path(top, modules, library, sram):
+def longest_path(top, modules, library, sram, progress=None):
     """The longest path between registers, memories and the ports of the top.
 
     OpenSTA measures each module once, in the surroundings of what it places: placed modules and memories stand there as
@@ -115,6 +115,8 @@ def longest_path(top, modules, library, sram):
         Leaves first.
     library : area.library.Library
     sram : area.sram.SRAMModel
+    progress : callable
+        Called with how many modules are done and how many there are.
 
     Returns
     -------
@@ -131,13 +133,13 @@ def longest_path(top, modules, library, sram):
         delays |= {child: sram.access_ps(child) for module in modules.values() for child in module.children
                    if child not in modules}
     else:
-        delays = _measured(top, modules, library, sram)
+        delays = _measured(top, modules, library, sram, progress)
     timed = {name: delay for name, delay in delays.items() if delay is not None}
     module = max(timed, key=timed.get, default=None)
     return Timing(timed.get(module), module)
 
 
-def _measured(top, modules, library, sram):
+def _measured(top, modules, library, sram, progress):
     macros, delays = {}, {}
     for name, module in modules.items():
         for child in module.children:
@@ -146,6 +148,8 @@ def _measured(top, modules, library, sram):
         measured = _measure(module, [macros[child] for child in sorted(module.children)], library)
         macros[name] = _macro(module, measured)
         delays[name] = measured["whole" if name == top else "inside"]
+        if progress:
+            progress(len(delays), len(modules))
     return delays
 
 
@@ -164,7 +168,7 @@ def _measure(module, placed, library):
             (build.folder / file).write_text(text)
         ran = subprocess.run(["sta", "-no_splash", "-exit", "time.tcl"], cwd=build.folder, capture_output=True, text=True,
                              stdin=subprocess.DEVNULL)
-        if not ran.stdout.endswith("complete\n"):
+        if ran.stdout.count("worst slack") != 2 or not ran.stdout.endswith("complete\n"):
             raise CostError(f"OpenSTA could not time {module.name}: " + " ".join((ran.stdout + ran.stderr)[-300:].split()))
         (build.folder / "slacks").write_text(ran.stdout)
         cache.keep_only(build.folder, "slacks")

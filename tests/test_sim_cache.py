@@ -170,3 +170,30 @@ def test_wrong_limits_are_rejected(monkeypatch, text):
     monkeypatch.setenv("OPENNEURONCORE_CACHE_GIB", text)
     with pytest.raises(ToolchainError, match="OPENNEURONCORE_CACHE_GIB must be a number of GiB from 0, not"):
         cache.limit_bytes()
+
+
+def test_contents_are_made_once_and_without_a_word(root, capsys):
+    calls = []
+
+    def make(build):
+        calls.append(build)
+        (build.folder / "result").write_text("made")
+
+    first, second = (cache.contents("kind", "key", make, "a result") for _ in range(2))
+    assert first == second == {"result": "made"} and len(calls) == 1
+    assert capsys.readouterr() == ("", "")
+
+
+def test_contents_are_held_by_nobody_afterwards(root, monkeypatch):
+    cache.contents("kind", "key", write(1000), "a result")
+    assert not cache._in_use
+    os.utime(root / "kind-key", (0, 0))
+    monkeypatch.setenv("OPENNEURONCORE_CACHE_GIB", "0")
+    cache.trim()
+    assert builds(root) == []
+
+
+def test_contents_that_fail_leave_nothing(root):
+    with pytest.raises(BuildError, match="Building a result failed"):
+        cache.contents("kind", "key", lambda build: build.run(["false"]), "a result")
+    assert builds(root) == []
