@@ -29,8 +29,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Blocked:
-    """A stream that waits for a semaphore that nothing will change: ``waits`` are those not met, ``values`` what the
-    semaphores hold."""
+    """A stream that waits for a semaphore that nothing will change: the first of ``waits`` is not met, the others were not
+    looked at; ``values`` is what the semaphores hold."""
 
     stream: str
     address: int
@@ -68,6 +68,7 @@ class _Stream:
     def __init__(self, name):
         self.name, self.registers = name, _Registers()
         self.address, self.running, self.failure = 0, False, None
+        self.met = 0  # waits of the next instruction that were met
 
 
 class Core:
@@ -120,7 +121,7 @@ class Core:
         if address % INSTRUCTION_BYTES or address < 0:
             raise SpecError("address", address, f"a multiple of {INSTRUCTION_BYTES} from 0")
         state = self.streams[stream]
-        state.address, state.running, state.failure = address, True, None
+        state.address, state.running, state.failure, state.met = address, True, None, 0
 
     def run(self, limit=1_000_000):
         """Execute until no stream can go on.
@@ -159,19 +160,20 @@ class Core:
             raise Refused(Cause.ILLEGAL_OPCODE, f"{instruction.opcode} on the {stream.name} stream")
         return instruction
 
-    def _unmet(self, instruction):
-        return tuple(wait for wait in instruction.waits
-                     if not _COMPARE[wait.comparison](self.semaphores[wait.semaphore], wait.value))
+    def _is_met(self, wait):
+        return _COMPARE[wait.comparison](self.semaphores[wait.semaphore], wait.value)
 
     def _blocked(self, stream):
-        waits = self._unmet(self._fetch(stream))
+        waits = self._fetch(stream).waits[stream.met:]
         return Blocked(stream.name, stream.address, waits, tuple(self.semaphores[wait.semaphore] for wait in waits))
 
     def _step(self, stream):
         """Execute a stream's next instruction; False where it waits or has stopped."""
         try:
             instruction = self._fetch(stream)
-            if self._unmet(instruction):
+            while stream.met < len(instruction.waits) and self._is_met(instruction.waits[stream.met]):
+                stream.met += 1
+            if stream.met < len(instruction.waits):
                 return False
             target = getattr(self, f"_{instruction.opcode}")(stream, instruction)
         except Refused as refused:
@@ -183,7 +185,7 @@ class Core:
             new = {"=": update.value, "+=": old + update.value, "-=": old - update.value}[update.kind]
             self.semaphores[update.semaphore] = new & 0xFFFF
         self.interrupts += instruction.notify
-        stream.address = stream.address + INSTRUCTION_BYTES if target is None else target
+        stream.address, stream.met = stream.address + INSTRUCTION_BYTES if target is None else target, 0
         return True
 
     def _nop(self, stream, instruction):

@@ -1,10 +1,13 @@
 """The components that can be generated, simulated or costed on their own, by the names that a user's ``TOP=`` gives them."""
 
 from spec.errors import SpecError, choices
+from spec.isa import STREAMS
 
 from .arith.add import Add
 from .arith.int_pair_multiply_add import IntPairMultiplyAdd
 from .arith.multiply import Multiply
+from .control.semaphores import Semaphores
+from .control.sequencer import Sequencer
 from .memory.psum import PartialSumBuffer, PartialSumColumn
 from .tensor.array import SystolicArray
 from .tensor.engine import TensorEngine
@@ -24,6 +27,8 @@ TOPS = {
     "feeder": RowFeeder,
     "issue": TensorIssue,
     "tensor": TensorEngine,
+    "sequencer": lambda core: Sequencer("tensor"),
+    "semaphores": lambda core: Semaphores(len(STREAMS)),
     # Blocks without parameters are the same for every core.
     "add": lambda core: Add(),
     "multiply": lambda core: Multiply(),

@@ -13,9 +13,10 @@ from area import sweep as command
 from area.estimate import estimate
 from area.library import default_library
 from area.sweeps import point
-from area.sweeps.file import default_form, read_sweep
+from area.sweeps.file import default_form
 from area.sweeps.point import Designs, Task, find_designs, measure, peak_rate
 from area.sweeps.provenance import PROJECT, tools
+from area.sweeps.run import Result, Run
 from hdl.emit import emit
 from hdl.tops import make_top
 from sim.checked import CheckedRun, random_operands, run_checked
@@ -25,21 +26,19 @@ from spec.presets import configure
 from spec.tensor import Matmul
 
 _ROOT = Path(__file__).parents[1]
+SETTINGS = "formats=bf16,fp8,int8 adder_stages=3"  # as another test has it too, so its engine is compiled once for both
 FILE = """
 preset = "nano"
 top = "pe"
 products = [[4, 4, 4], [3, 2, 5]]
 
-[[point]]
-
-[[point]]
-sbuf_kib = 64
-
-[[point]]
+[set]
 formats = "bf16,fp8,int8"
 adder_stages = 3
+
+[grid]
+sbuf_kib = [4, 64]  # no hardware knows it yet
 """
-SETTINGS = ("", "sbuf_kib=64", "formats=bf16,fp8,int8 adder_stages=3")
 
 
 @pytest.fixture
@@ -54,9 +53,9 @@ def outputs(folder):
     return {name: (folder / "build" / name).read_bytes() for name in names}
 
 
-def expected(settings):
-    """Area and cycles of a point, without the sweep's code."""
-    core = configure("nano", settings).chip.core
+def expected():
+    """Cost and cycles, without the sweep's code."""
+    core = configure("nano", SETTINGS).chip.core
     rng = np.random.default_rng(1)
     form = Matmul("bf16", "bf16")
     driver = TensorDriver(core)
@@ -72,35 +71,34 @@ def explained_keys():
 def test_a_sweep_from_its_file_to_its_reports(file, tmp_path, capsys):
     assert command.main({"SWEEP": str(file)}) == 0
     first, said = outputs(tmp_path), capsys.readouterr().out
-    assert "Points measured now: 2; taken from build/sweeps/elements: 1" in said
+    assert "Points measured now: 1; taken from build/sweeps/elements: 1" in said
     report = json.loads(first["reports/sweep.json"])
-    assert (report["config"], report["top"], report["points_done"], report["points_failed"]) == ("nano", "pe", 3, 0)
+    assert (report["config"], report["top"], report["points_done"], report["points_failed"]) == ("nano", "pe", 2, 0)
     assert report["library_sha256"] == default_library().checksum and report["failures"] == []
     assert report.keys() <= explained_keys()
     table = pd.read_parquet(tmp_path / "build" / "sweeps" / "elements" / "sweep.parquet")
     assert [row["key"] for row in report["points"]] == [key[:8] for key in table["key"]]
-    for number in (0, 2):
-        row, (cost, cycles) = table.iloc[number], expected(SETTINGS[number])
+    cost, cycles = expected()
+    for _, row in table.iterrows():
         assert row["area_mm2"] == cost.area_um2 / 1e6 and row["clock_ghz"] == cost.clock_ghz and row["elements"] == 1
         assert row["design"] == cost.content_hash and row["cycles"] == cycles
         use = (4 * 4 * 4 + 3 * 2 * 5) / (4 * 4 * cycles)
         assert row["utilisation"] == pytest.approx(use) and row["gflops"] == pytest.approx(2 * use * cost.clock_ghz)
         assert row["gflops_per_mm2"] == pytest.approx(row["gflops"] / row["area_mm2"])
         assert row["macs_per_cycle"] == pytest.approx(94 / cycles) and 0 < row["busy_fraction"] <= 1
-    assert table["key"][0] == table["key"][1] != table["key"][2]  # no hardware knows sbuf_kib yet
+    assert table["key"][0] == table["key"][1]
 
     assert command.main({"SWEEP": str(file)}) == 0  # again: nothing is measured, nothing differs
-    assert "Points measured now: 0; taken from build/sweeps/elements: 3" in capsys.readouterr().out
+    assert "Points measured now: 0; taken from build/sweeps/elements: 2" in capsys.readouterr().out
     assert outputs(tmp_path) == first
 
 
-def test_a_point_that_fails_makes_the_status_1(file, tmp_path, monkeypatch, capsys):
-    run = command.run_sweep(read_sweep(file), command.Store(tmp_path / "store"), lambda task: None, lambda task: {})
-    monkeypatch.setattr(command, "run_sweep", lambda sweep, store: run)
-    assert [result.error is None for result in run.results] == [False] * 3
+def test_a_point_that_fails_makes_the_status_1(file, tmp_path, monkeypatch):
+    results = [Result(str(number) * 32, None, Matmul("bf16", "bf16"), {}, "no") for number in range(2)]
+    monkeypatch.setattr(command, "run_sweep", lambda sweep, store: Run(results, 2, default_library()))
     assert command.main({"SWEEP": str(file)}) == 1
     report = json.loads((tmp_path / "build" / "reports" / "sweep.json").read_text())
-    assert report["points_failed"] == 3 and [row["point"] for row in report["failures"]] == [1, 2, 3]
+    assert report["points_failed"] == 2 and report["failures"] == [{"point": 1, "error": "no"}, {"point": 2, "error": "no"}]
 
 
 # One point, in this process

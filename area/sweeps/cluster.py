@@ -31,6 +31,8 @@ _OURS = {
     "distributed.scheduler.worker-saturation": 1.0,
     # Generating Verilog holds Python's lock for seconds; that is no fault of the worker.
     "distributed.admin.tick.limit": "1h",
+    # Nobody looks at profiles of the workers, which would cost some per cent of their time.
+    "distributed.worker.profile.enabled": False,
 }
 
 

@@ -51,11 +51,13 @@ Five streams run side by side on a core: {", ".join(STREAMS)}. Each fetches its 
 AWS publishes the streams, the registers, the semaphores, the access patterns and what the instructions can do; the
 encoding is not public, and all of it below is our own.
 
-Programs run on the golden model, `golden/core.py`; the assembler is `spec/assembly.py`, the encoding `spec/isa.py`. The
-hardware is under way.
+The assembler is `spec/assembly.py`, the encoding `spec/isa.py`. Programs run on the golden model, `golden/core.py`. In
+hardware the sequencer of a stream and the semaphores exist, in `hdl/control/`; memories and engines are not joined to them
+yet.
 
-An instruction is {INSTRUCTION_BYTES} bytes, little-endian, at an address that is a multiple of that. It waits until all its
-semaphores compare as it says, runs, and then changes the semaphores it names. Bits that no field uses are zero, or the instruction is illegal.
+An instruction is {INSTRUCTION_BYTES} bytes, little-endian, at an address that is a multiple of that. Its waits are
+looked at one after the other: the second when the first was met, the third when the second was. Then it runs, and then it
+changes the semaphores it names, in order. Bits that no field uses are zero, or the instruction is illegal.
 
 ## Example
 

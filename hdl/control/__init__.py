@@ -1,0 +1,1 @@
+"""Instruction streams, semaphores and what the host sees of them."""
