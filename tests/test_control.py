@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """hdl/control: sequencers and semaphores against the golden core, with late memory, resets and illegal programs."""
 
 import numpy as np
