@@ -34,7 +34,8 @@ class Activity:
 def record(emission, inputs, cycles):
     """Run a design of cells, see :func:`area.gates.gate_level`, and watch all its nets.
 
-    A net counts once a cycle, by its value before the clock's edge: what it does on the way there, glitches, is not seen.
+    A net counts once a cycle, by its value before the clock's edge: what it does on the way there, glitches, is not
+    seen.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def main(values):
 
 
 def cost_facts(cost, core):
-    """What a report says of an :class:`~area.estimate.Estimate`; figures per multiply-accumulate where there are any."""
+    """What a report says of an :class:`~area.estimate.Estimate`; figures per multiply-accumulate if there are any."""
     facts = {name: getattr(cost, name) for name in (
         "area_um2", "logic_um2", "sram_um2", "sram_bits", "registers", "cells", "delay_ps", "clock_ghz",
         "abc_delay_ps", "slowest")}

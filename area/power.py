@@ -36,8 +36,8 @@ def main(values):
         modules = synthesise(emission, library, progress=progress)
     cells = _cells(emission.top, modules)
     if cells > MOST_CELLS:
-        raise SpecError("TOP", values["TOP"], f"a block of at most {MOST_CELLS:,} cells, this one has {cells:,}; pe for "
-                                              "instance")
+        raise SpecError("TOP", values["TOP"],
+                        f"a block of at most {MOST_CELLS:,} cells, this one has {cells:,}; pe for instance")
     activity = record(gate_level(emission, library), noise(emission, CYCLES, SEED), CYCLES)
     energy = measure_energy(emission.top, modules, library, activity)
     clock_ghz = 1000 / longest_path(emission.top, modules, library, SRAMModel()).delay_ps
@@ -68,8 +68,10 @@ def noise(emission, cycles, seed):
 
 def _cells(name, modules):
     """Cells of a module with all that it places."""
-    module = modules.get(name)
-    return module.cells + sum(count * _cells(child, modules) for child, count in module.children.items()) if module else 0
+    if name not in modules:  # a memory
+        return 0
+    placed = modules[name].children
+    return modules[name].cells + sum(count * _cells(child, modules) for child, count in placed.items())
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ class SRAMModel:
         ports = {name: (direction, None if size == 1 else size) for name, (direction, size) in ports.items()}
         access_ns = self.access_ps(module) / 1000
         macro = Macro(module, ports, True, {}, {}, {})
-        sampled = [name for name, (direction, _) in ports.items() if direction == "input" and name not in ("clk", "rst")]
+        sampled = [name for name in ports if name not in ("clk", "rst", "read_data")]
         macro.setup.update((bit, _SETUP_SHARE * access_ns) for name in sampled for bit in macro.bits(name))
         macro.arrival.update((bit, access_ns) for bit in macro.bits("read_data"))
         return macro

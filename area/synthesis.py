@@ -14,7 +14,8 @@ __all__ = ["MappedModule", "synthesise"]
 
 _LOAD_FF = 5  # at every output, while a module is mapped
 
-# What the figures of other designs in docs/area.md were made with, so that ours compare.
+# What figures of other designs were made with (docs/processing-element.md), so that ours compare. Then every internal
+# net becomes a bit of a plain name, which OpenSTA, Verilator and area.netlist all can read.
 _SCRIPT = """\
 read_liberty -lib -ignore_miss_func {liberty}
 read_verilog -lib {stubs}

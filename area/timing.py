@@ -166,14 +166,16 @@ def _measure(module, placed, library):
         for file, text in (("cells.lib", cells), ("macros.lib", macros), ("netlist.v", module.netlist),
                            ("time.tcl", script)):
             (build.folder / file).write_text(text)
-        ran = subprocess.run(["sta", "-no_splash", "-exit", "time.tcl"], cwd=build.folder, capture_output=True, text=True,
-                             stdin=subprocess.DEVNULL)
+        ran = subprocess.run(["sta", "-no_splash", "-exit", "time.tcl"], cwd=build.folder, text=True,
+                             stdin=subprocess.DEVNULL, capture_output=True)
         if ran.stdout.count("worst slack") != 2 or not ran.stdout.endswith("complete\n"):
-            raise CostError(f"OpenSTA could not time {module.name}: " + " ".join((ran.stdout + ran.stderr)[-300:].split()))
+            said = " ".join((ran.stdout + ran.stderr)[-300:].split())
+            raise CostError(f"OpenSTA could not time {module.name}: {said}")
         (build.folder / "slacks").write_text(ran.stdout)
         cache.keep_only(build.folder, "slacks")
 
-    key = cache.content_key(script=script, netlist=module.netlist, macros=macros, library=library.checksum, timer=timer())
+    key = cache.content_key(script=script, netlist=module.netlist, macros=macros, library=library.checksum,
+                            timer=timer())
     return _read(cache.contents("timing", key, make, f"the timing of {module.name}")["slacks"])
 
 

@@ -52,7 +52,8 @@ def _fill(axes, blocks, parent, place, whole, colours):
 
 def _rectangle(axes, corner, block, area, whole, colours):
     x, y, width, height = corner
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=colours[block.path[-1]], edgecolor="white", linewidth=0.8))
+    colour = colours[block.path[-1]]
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor="white", linewidth=0.8))
     if area < _LABEL_SHARE * whole:
         return
     name = block.path[-1].removeprefix("onc_")

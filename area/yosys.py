@@ -1,5 +1,6 @@
 """Runs Yosys in a process of its own, so that its log and its crashes stay there."""
 
+import importlib.metadata
 import sys
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pyosys
 
 __all__ = ["VERSION", "ABC", "run_script"]
 
-VERSION = "0.70"
-"""What figures of area depend on; part of every content key. `requirements.lock` pins it, a test compares."""
+VERSION = importlib.metadata.version("pyosys")
+"""What figures of area depend on; part of every content key."""
 
 ABC = Path(pyosys.__file__).with_name("yosys-abc")
 """ABC, which Yosys maps with, as a program of its own."""

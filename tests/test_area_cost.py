@@ -37,8 +37,9 @@ def test_a_block_without_elements_has_no_figures_per_mac(monkeypatch, tmp_path):
     assert "um2_per_mac" not in facts and facts["set"] is None and facts["area_um2"] > 0
 
 
-@pytest.mark.parametrize("formats, pairs, macs", [(("bf16",), False, 1), (("fp32",), False, 0.25), (("fp8",), False, 1),
-                                                  (("fp8",), True, 2), (("int8",), False, 2), (("fp32", "bf16"), False, 1)])
+@pytest.mark.parametrize("formats, pairs, macs", [
+    (("bf16",), False, 1), (("fp32",), False, 0.25), (("fp8",), False, 1), (("fp8",), True, 2), (("int8",), False, 2),
+    (("fp32", "bf16"), False, 1)])
 def test_an_element_counts_at_its_best(formats, pairs, macs):
     assert cost.macs_per_element(CoreConfig(8, 8, formats=formats, fp8_pairs=pairs)) == macs
 
@@ -57,7 +58,8 @@ def test_the_map_is_drawn_to_scale(monkeypatch, tmp_path):
     drawn = []
     monkeypatch.setattr(treemap, "_rectangle", lambda axes, corner, block, area, whole, colours: drawn.append(
         (block.path[-1], area, corner[2] * corner[3])))
-    blocks = (Block(("top",), 1, 9, 100.0, 20.0), Block(("top", "a"), 2, 4, 50.0, 50.0), Block(("top", "b"), 1, 4, 30.0, 30.0))
+    blocks = (Block(("top",), 1, 9, 100.0, 20.0), Block(("top", "a"), 2, 4, 50.0, 50.0),
+              Block(("top", "b"), 1, 4, 30.0, 30.0))
     treemap.draw_treemap(blocks, "title", tmp_path / "map.png")
     assert {name: area for name, area, _ in drawn} == {"top": 20, "a": 50, "b": 30}
     whole = sum(size for _, _, size in drawn)

@@ -22,15 +22,17 @@ library (by_hand) {
     leakage_power () { when : "A"; value : 10; }
     pin (A) { direction : input; capacitance : 2; }
     pin (Y) { direction : output; function : "!A";
-      internal_power () { related_pin : "A"; rise_power (scalar) { values ("0.5"); } fall_power (scalar) { values ("1.5"); } } }
+      internal_power () { related_pin : "A"; rise_power (scalar) { values ("0.5"); }
+                                             fall_power (scalar) { values ("1.5"); } } }
   }
   cell (DFF) {
     area : 4; cell_leakage_power : 40;
     ff ("IQ", "IQN") { next_state : "D"; clocked_on : "CK"; }
     pin (D) { direction : input; capacitance : 3; }
     pin (CK) { direction : input; clock : true; capacitance : 1;
-      internal_power () { when : "D & !Q & QN"; rise_power (scalar) { values ("0.6"); } fall_power (scalar) { values ("0.4"); } }
-      internal_power () { when : "Q & QN"; rise_power (scalar) { values ("1000"); } fall_power (scalar) { values ("1000"); } } }
+      internal_power () { when : "D & !Q & QN"; rise_power (scalar) { values ("0.6"); }
+                                                fall_power (scalar) { values ("0.4"); } }
+      internal_power () { when : "Q & QN"; power (scalar) { values ("1000"); } } }
     pin (Q) { direction : output; function : "IQ";
       internal_power () { related_pin : "CK"; power (tables) { index_1 ("0.01, 0.05"); index_2 ("0, 10");
                           values ("3, 13", "5, 15"); } } }
@@ -137,5 +139,5 @@ def test_a_condition_that_is_none_is_rejected(library):
 
 
 def test_assignments_make_nets_one():
-    netlist = "module x(a, y);\n  INV n1 (\n    .A(a),\n    .Y(n2)\n  );\n  assign y = n3;\n  assign n3 = n2;\nendmodule\n"
+    netlist = "  INV n1 (\n    .A(a),\n    .Y(n2)\n  );\n  assign y = n3;\n  assign n3 = n2;\n"
     assert [(cell.kind, cell.name, cell.pins) for cell in read_cells(netlist)] == [("INV", "n1", {"A": "a", "Y": "n2"})]

@@ -1,4 +1,4 @@
-"""area/equivalence.py: netlists of the arithmetic blocks are proven equal to their Verilog; a changed one is refuted."""
+"""area/equivalence.py: netlists of arithmetic blocks are proven equal to their Verilog; a changed one is refuted."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""area/gates.py: an element's netlist computes what its RTL and golden compute, every bit, and a broken one does not."""
+"""area/gates.py: an element's netlist computes what RTL and golden compute, every bit, and a broken one does not."""
 
 import functools
 import re
@@ -54,7 +54,7 @@ def elements(settings):
 
 
 def check(matmul, settings, operands, expected):
-    """Netlist and RTL against golden, and each other; ``operands`` are moving, weight and sum as an element takes them."""
+    """Netlist and RTL against golden and each other; ``operands``: moving, weight and sum as an element takes them."""
     names = dict(zip(("moving", "weight", "sum"), operands))
     gates, rtl = (elements(settings)[kind].multiply(matmul, *operands) for kind in ("gates", "rtl"))
     assert_same(gates, expected, **names)

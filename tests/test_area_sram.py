@@ -22,7 +22,8 @@ def test_published_macros_are_met_within_25_percent(process, node, depth, width,
 
 def test_another_calibration_would_not_meet_them():
     model = SRAMModel(bit_f2=300, access_ns=0.5)
-    assert any(model.macro_um2(depth, width, 1) != pytest.approx(um2, rel=0.25) for _, _, depth, width, um2, _ in PUBLISHED)
+    assert any(model.macro_um2(depth, width, 1) != pytest.approx(um2, rel=0.25)
+               for _, _, depth, width, um2, _ in PUBLISHED)
 
 
 def test_large_memories_cost_their_bits_and_small_ones_registers():

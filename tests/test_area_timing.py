@@ -20,7 +20,7 @@ from area.synthesis import synthesise
 from hdl.emit import emit, place
 from hdl.memory.sram import SRAM
 
-needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed; paths are then by ABC")
+needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed: ABC times paths")
 
 
 class Adder(wiring.Component):
@@ -72,44 +72,36 @@ class Remembering(wiring.Component):
         m = Module()
         words = SRAM(8, 256)
         m.submodules.words = place(platform, words)
-        m.d.comb += [words.read_enable.eq(1), words.read_address.eq(self.i), self.o.eq(words.read_data),
-                     words.write_enable.eq(1), words.write_address.eq(words.read_data + self.i), words.write_data.eq(self.i)]
+        m.d.comb += [
+            words.read_enable.eq(1), words.read_address.eq(self.i), self.o.eq(words.read_data),
+            words.write_enable.eq(1), words.write_address.eq(words.read_data + self.i), words.write_data.eq(self.i),
+        ]
         return m
 
 
-def whole_by_opensta(emission, modules):
-    """Longest path of all modules linked together, without the macros of area.macro."""
-    folder = timing.cache.root()
-    netlist = folder / "logs" / "whole.v"
-    netlist.write_text("".join(module.netlist for module in modules.values()))
-    library = folder / "logs" / "cells.lib"
-    library.write_text(re.sub(r"^\s*default_wire_load\w*\s*:.*$", "", default_library().path.read_text(), flags=re.M))
-    units = folder / "logs" / "units.lib"
-    units.write_text(macro_library([]))
-    script = folder / "logs" / "whole.tcl"
-    script.write_text(f"read_liberty {units}\nread_liberty {library}\nread_verilog {netlist}\nlink_design {emission.top}\n"
-                      "create_clock -name clk -period 100 [get_ports clk]\nset_input_transition 0.03 [all_inputs]\n"
-                      "set_load 0.005 [all_outputs]\nset_input_delay 0 -clock clk [all_inputs]\n"
-                      "set_output_delay 0 -clock clk [all_outputs]\nreport_worst_slack -digits 5\n")
-    ran = subprocess.run(["sta", "-no_splash", "-exit", str(script)], capture_output=True, text=True)
+def whole_by_opensta(folder, emission, modules):
+    """Longest path of all modules linked together, without what area.macro makes of them."""
+    cells = re.sub(r"^\s*default_wire_load\w*\s*:.*$", "", default_library().path.read_text(), flags=re.M)
+    (folder / "units.lib").write_text(macro_library([]))
+    (folder / "cells.lib").write_text(cells)
+    (folder / "whole.v").write_text("".join(module.netlist for module in modules.values()))
+    (folder / "whole.tcl").write_text(
+        f"read_liberty units.lib\nread_liberty cells.lib\nread_verilog whole.v\nlink_design {emission.top}\n"
+        "create_clock -name clk -period 100 [get_ports clk]\nset_input_transition 0.03 [all_inputs]\n"
+        "set_load 0.005 [all_outputs]\nset_input_delay 0 -clock clk [all_inputs]\n"
+        "set_output_delay 0 -clock clk [all_outputs]\nreport_worst_slack -digits 5\n")
+    ran = subprocess.run(["sta", "-no_splash", "-exit", "whole.tcl"], cwd=folder, capture_output=True, text=True)
     return 1000 * (100 - float(re.search(r"worst slack (\S+)", ran.stdout)[1]))
 
 
-@pytest.fixture
-def own_cache(monkeypatch, tmp_path):
-    library = default_library()
-    monkeypatch.setenv("OPENNEURONCORE_CACHE", str(tmp_path))
-    return library
-
-
 @needs_opensta
-def test_a_path_across_borders_counts_in_full(own_cache):
-    emission = emit(Pair())
-    modules = synthesise(emission, own_cache)
-    found = timing.longest_path("pair", modules, own_cache, SRAMModel())
+def test_a_path_across_borders_counts_in_full(tmp_path):
+    emission, library = emit(Pair()), default_library()
+    modules = synthesise(emission, library)
+    found = timing.longest_path("pair", modules, library, SRAMModel())
     assert found.module == "pair"
-    assert found.delay_ps == pytest.approx(whole_by_opensta(emission, modules), rel=0.04)
-    parts = {name: timing.longest_path(name, {name: modules[name]}, own_cache, SRAMModel()).delay_ps
+    assert found.delay_ps == pytest.approx(whole_by_opensta(tmp_path, emission, modules), rel=0.04)
+    parts = {name: timing.longest_path(name, {name: modules[name]}, library, SRAMModel()).delay_ps
              for name in ("adder_first", "adder_last")}
     assert found.delay_ps > 1.4 * max(parts.values())
 
