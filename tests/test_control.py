@@ -79,7 +79,8 @@ def golden_state(program, starts=STARTS):
 
 def hardware_state(unit, program, rng, stall, starts=STARTS):
     unit.load(program)
-    seen = unit.run(starts, 3000, stall, rng)
+    # Whatever the sequencer does not execute is refused, as the golden core does with what it has no engine for.
+    seen = unit.run(starts, 3000, stall, rng, engine=int(Cause.ILLEGAL_OPCODE))
     state = {"semaphores": unit.semaphores().tolist(),
              "interrupts": sum(int(seen[f"interrupt_{name}"].sum()) for name in STREAMS)}
     for name in STREAMS:
