@@ -133,12 +133,18 @@ def test_a_worker_of_another_kind_measures_nothing(change, message):
         measure(task(**change))
 
 
+def without_engine(monkeypatch):
+    monkeypatch.setattr(point, "_emission", lambda core, top: None)
+    monkeypatch.setattr(point.Model, "build", lambda emission, hierarchical: None)
+    monkeypatch.setattr(point, "TensorDriver", lambda core, model: None)
+
+
 @pytest.mark.parametrize("form, rate", [(Matmul("bf16", "bf16"), 1), (Matmul("fp8_e4m3", "fp8_e4m3", True), 2),
                                         (Matmul("int8", "int8", True), 2), (Matmul("fp32", "fp32"), 0.25)])
 def test_utilisation_is_of_what_the_form_can_reach(monkeypatch, form, rate):
     counters = {"multiplying": 30, "span": 40}
     run = CheckedRun(EngineRun([], 100, counters, int(16 * rate * 100 * 0.75)), 0.0, 32, 0)
-    monkeypatch.setattr(point, "TensorDriver", lambda core: None)
+    without_engine(monkeypatch)
     monkeypatch.setattr(point, "run_checked", lambda *arguments: run)
     figures = point._performance(task(form=form), 16, {"clock_ghz": 0.5, "area_mm2": 2.0})
     assert peak_rate(form) == rate and figures["utilisation"] == pytest.approx(0.75) and figures["busy_fraction"] == 0.75
@@ -148,7 +154,7 @@ def test_utilisation_is_of_what_the_form_can_reach(monkeypatch, form, rate):
 
 def test_results_that_are_not_goldens_fail_the_point(monkeypatch):
     wrong = CheckedRun(EngineRun([], 10, {"multiplying": 1, "span": 1}, 1), 0.0, 32, 3)
-    monkeypatch.setattr(point, "TensorDriver", lambda core: None)
+    without_engine(monkeypatch)
     monkeypatch.setattr(point, "run_checked", lambda *arguments: wrong)
     with pytest.raises(SimulationError, match="^Product 1 x 1 x 1: 3 of 32 bits differ from the golden model's$"):
         point._performance(task(), 16, {"clock_ghz": 1.0, "area_mm2": 1.0})

@@ -1,6 +1,7 @@
 """One point of a sweep: its designs, and its figures. These functions run on the workers."""
 
 import contextlib
+import functools
 import io
 import threading
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ import numpy as np
 from area.estimate import estimate
 from area.library import Library, default_library
 from hdl.emit import emit
-from hdl.tensor.engine import TensorEngine
 from hdl.tensor.pe import PE
 from hdl.tops import make_top
 from sim.checked import random_operands, run_checked
 from sim.errors import SimulationError
-from sim.tensor import TensorDriver
+from sim.model import Model
+from sim.tensor import TensorDriver, repeated_modules
 from spec.presets import configure
 from spec.tensor import Matmul
 
@@ -81,10 +82,13 @@ def find_designs(task):
     """The :class:`Designs` of a point."""
     with _alone():
         _refuse_a_stranger(task)
-        costed = emit(make_top(task.top, task.core)).content_hash
-        if not task.products:
-            return Designs(costed, None)
-        return Designs(costed, costed if task.top == "tensor" else emit(TensorEngine(task.core)).content_hash)
+        costed = _emission(task.core, task.top).content_hash
+        return Designs(costed, _emission(task.core, "tensor").content_hash if task.products else None)
+
+
+@functools.lru_cache(maxsize=32)  # a worker often measures the design that it has just found
+def _emission(core, top):
+    return emit(make_top(top, core))
 
 
 def measure(task):
@@ -118,7 +122,7 @@ def peak_rate(form):
 def _performance(task, elements, figures):
     """Cycles and use of the whole engine, and the rate at which the costed block works when it is so used."""
     core = task.core
-    driver = TensorDriver(core)
+    driver = TensorDriver(core, Model.build(_emission(core, "tensor"), hierarchical=repeated_modules(core)))
     rng = np.random.default_rng(task.seed)
     cycles = macs = multiplying = span = 0
     for n, m, k in task.products:
