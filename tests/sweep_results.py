@@ -34,7 +34,7 @@ def _result(number):
         return Result(digest[:32], None, Matmul("bf16", "bf16"), {}, "RuntimeError: <yosys> gave up\nand said why")
     area, gflops = FIGURES[number]
     figures = {"elements": 16 * number, "area_mm2": area, "logic_mm2": area * 0.75, "sram_mm2": area / 4,
-               "sram_bits": 4096, "registers": 1000, "cells": 20_000, "delay_ps": 1600.0, "clock_ghz": 0.625, "cycles": 1234,
-               "macs_per_cycle": 12.5, "busy_fraction": 0.9, "utilisation": 0.8, "peak_gflops": gflops / 0.8,
-               "gflops": gflops, "gflops_per_mm2": gflops / area}
+               "sram_bits": 4096, "registers": 1000, "cells": 20_000, "delay_ps": 1600.0, "clock_ghz": 0.625,
+               "cycles": 1234, "macs_per_cycle": 12.5, "busy_fraction": 0.9, "utilisation": 0.8,
+               "peak_gflops": gflops / 0.8, "gflops": gflops, "gflops_per_mm2": gflops / area}
     return Result(digest[:32], Designs(digest, digest), Matmul("bf16", "bf16"), figures, None)

@@ -1,4 +1,4 @@
-"""area/sweep.py and area/sweeps/point.py: a true sweep from its file to its reports, and figures that are the tools' own."""
+"""area/sweep.py and area/sweeps/point.py: a true sweep from its file to its reports; figures are the tools' own."""
 
 import json
 import re
@@ -59,7 +59,8 @@ def expected():
     rng = np.random.default_rng(1)
     form = Matmul("bf16", "bf16")
     driver = TensorDriver(core)
-    runs = [run_checked(driver, [random_operands(rng, form, k, m, n)], form, "").run for n, m, k in ((4, 4, 4), (3, 2, 5))]
+    runs = [run_checked(driver, [random_operands(rng, form, k, m, n)], form, "").run
+            for n, m, k in ((4, 4, 4), (3, 2, 5))]
     return estimate(make_top("pe", core), default_library()), sum(run.cycles for run in runs)
 
 
@@ -98,7 +99,8 @@ def test_a_point_that_fails_makes_the_status_1(file, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "run_sweep", lambda sweep, store: Run(results, 2, default_library()))
     assert command.main({"SWEEP": str(file)}) == 1
     report = json.loads((tmp_path / "build" / "reports" / "sweep.json").read_text())
-    assert report["points_failed"] == 2 and report["failures"] == [{"point": 1, "error": "no"}, {"point": 2, "error": "no"}]
+    assert report["points_failed"] == 2
+    assert report["failures"] == [{"point": 1, "error": "no"}, {"point": 2, "error": "no"}]
 
 
 # One point, in this process
@@ -147,7 +149,8 @@ def test_utilisation_is_of_what_the_form_can_reach(monkeypatch, form, rate):
     without_engine(monkeypatch)
     monkeypatch.setattr(point, "run_checked", lambda *arguments: run)
     figures = point._performance(task(form=form), 16, {"clock_ghz": 0.5, "area_mm2": 2.0})
-    assert peak_rate(form) == rate and figures["utilisation"] == pytest.approx(0.75) and figures["busy_fraction"] == 0.75
+    assert peak_rate(form) == rate
+    assert figures["utilisation"] == pytest.approx(0.75) and figures["busy_fraction"] == 0.75
     assert figures["peak_gflops"] == pytest.approx(2 * 16 * rate * 0.5)
     assert figures["gflops"] == pytest.approx(0.75 * 16 * rate) == pytest.approx(2 * figures["gflops_per_mm2"])
 

@@ -75,6 +75,6 @@ def test_the_local_cluster_is_processes_of_one_thread_that_only_this_machine_can
 def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch):
     monkeypatch.setattr("area.sweeps.cluster._PATIENCE", "1s")
     cluster = Cluster.of({"scheduler": "tcp://127.0.0.1:9"})  # a port that nobody listens on
-    with pytest.raises(SpecError, match="^cluster: scheduler: 'tcp://127.0.0.1:9' is not allowed; .* none answered within"):
+    with pytest.raises(SpecError, match="^cluster: scheduler: 'tcp://127.0.0.1:9' is not .* none answered within"):
         with cluster.client():
             pass

@@ -84,8 +84,10 @@ def test_the_table_holds_every_point_and_marks_the_front(text):
 
 
 def test_every_cell_says_what_it_is_sorted_by(text):
-    cells = [cell for cell in Page(text).all("td") if "data-value" in cell]
-    assert len(cells) == 6 * len(Page(text).tables[0][0]) and len(Page(text).all("button")) == len(Page(text).tables[0][0])
+    page = Page(text)
+    columns = len(page.tables[0][0])
+    assert len([cell for cell in page.all("td") if "data-value" in cell]) == 6 * columns
+    assert len(page.all("button")) == columns
 
 
 def test_failures_are_told_in_full_and_are_no_markup(text):
@@ -98,7 +100,8 @@ def test_facts_and_hashes_are_there(text):
     assert "cells & more" in Page(text).text and "cells &amp; more" in text
     hashes = Page(text).tables[2][1:]
     assert [row[1] for row in hashes] == [result.key for result in made_up_results()]
-    assert [row[2] for row in hashes] == [result.designs.costed if result.designs else "–" for result in made_up_results()]
+    designs = [result.designs for result in made_up_results()]
+    assert [row[2] for row in hashes] == [each.costed if each else "–" for each in designs]
 
 
 def colours(text):
@@ -125,7 +128,8 @@ def test_a_fixed_colour_is_found(text):
 def test_points_without_throughput_have_a_page_too(tmp_path):
     results = [replace(result, figures={"area_mm2": 1.0, "clock_ghz": 2.0}) for result in made_up_results()]
     page = Page(page_of(made_up_sweep(), results, tmp_path))
-    assert page.tables[0][0][:3] == ["point", "rows", "formats"] and len(page.all("svg")) == 1 + 2  # the plot, the legend
+    assert page.tables[0][0][:3] == ["point", "rows", "formats"]
+    assert len(page.all("svg")) == 1 + 2  # the plot, the legend
 
 
 def test_nothing_at_all_has_a_page_too(tmp_path):

@@ -1,4 +1,4 @@
-"""area/sweeps/run.py: done points stay done, failures and deaths cost one point, order and place of work do not matter."""
+"""area/sweeps/run.py: done points stay done, failures and deaths cost one point, the place of work does not matter."""
 
 import functools
 import os
@@ -112,7 +112,8 @@ def test_an_empty_or_broken_result_is_measured_again(sweep_of, store, traces):
 def test_a_point_that_fails_keeps_its_reason_and_is_tried_again(sweep_of, store, traces):
     sweep = sweep_of(4)
     failed = run(sweep, store, traces, fails_for_3)
-    assert [result.error for result in failed.results] == [None, None, "RuntimeError: three cannot be measured\nat all", None]
+    reason = "RuntimeError: three cannot be measured\nat all"
+    assert [result.error for result in failed.results] == [None, None, reason, None]
     assert store.load("points", failed.results[2].key)["error"] == failed.results[2].error
     assert failed.results[2].figures == {} and failed.results[3].figures
     mended = run(sweep, store, traces)
@@ -131,7 +132,8 @@ def test_a_point_without_a_design_keeps_its_reason(sweep_of, store, traces):
 def test_a_worker_that_is_killed_costs_nothing(tmp_path, sweep_of, store, traces):
     undisturbed = Store(tmp_path / "undisturbed")
     run(sweep_of(5), undisturbed, traces)
-    assert all(result.error is None for result in run(fake_sweep(tmp_path, 5, LOCAL), store, traces, dies_once_for_3).results)
+    killed = run(fake_sweep(tmp_path, 5, LOCAL), store, traces, dies_once_for_3)
+    assert all(result.error is None for result in killed.results)
     assert (traces / "died").exists() and contents(store) == contents(undisturbed)
 
 

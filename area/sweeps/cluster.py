@@ -101,7 +101,8 @@ class Cluster:
         try:
             cluster.job_script("tcp://127.0.0.1:8786")
         except Exception as error:  # whatever dask-jobqueue makes of a wrong option
-            raise SpecError(f"cluster: {kind}", " ".join(options), f"what dask-jobqueue takes; it says: {error}") from None
+            raise SpecError(f"cluster: {kind}", " ".join(options),
+                            f"what dask-jobqueue takes; it says: {error}") from None
         return cluster
 
     def job_script(self, scheduler):

@@ -17,8 +17,8 @@ from .cluster import Cluster
 __all__ = ["DEFAULT_PRODUCTS", "Sweep", "default_form", "read_sweep"]
 
 DEFAULT_PRODUCTS = ((64, 64, 64), (33, 28, 47), (8, 64, 64))
-"""(N, M, K) of the products that are simulated where a file names none: one that fills the array, one that fits no array,
-and one with few columns of ``moving``."""
+"""(N, M, K) of the products that are simulated where a file names none: one that fills the array, one that fits no
+array, and one with few columns of ``moving``."""
 
 _MOST_POINTS = 10_000
 _LONGEST = 65_536
@@ -95,7 +95,7 @@ def read_sweep(path):
     if path.suffix != ".toml" or not path.is_file():
         raise SpecError("SWEEP", str(path), "a file such as examples/sweeps/arrays.toml")
     if not re.fullmatch(r"[\w.-]+", path.stem):
-        raise SpecError("SWEEP", path.name, "a name of letters, digits, '.', '_' and '-', since results are kept under it")
+        raise SpecError("SWEEP", path.name, "a name of letters, digits, '.', '_' and '-': results are kept under it")
     try:
         given = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -155,7 +155,8 @@ def _as_setting(where, name, value):
         parse_settings(f"{name}={text}")
     except SpecError as error:
         # An unknown field is a mistake in the file's table, not in a SET that the user never wrote.
-        raise SpecError(where if error.field == "SET" else f"{where}: {error.field}", error.value, error.allowed) from None
+        place = where if error.field == "SET" else f"{where}: {error.field}"
+        raise SpecError(place, error.value, error.allowed) from None
     return text
 
 
@@ -235,5 +236,6 @@ def _check_points(sweep):
             raise SpecError(f"point {number} ({sweep.settings(point)}): {error.field}", error.value,
                             error.allowed) from None
         if system in seen:
-            raise SpecError(f"point {number}", sweep.settings(point), f"different points; it is point {seen[system]} again")
+            raise SpecError(f"point {number}", sweep.settings(point),
+                            f"different points; it is point {seen[system]} again")
         seen[system] = number

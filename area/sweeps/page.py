@@ -37,9 +37,8 @@ def write_page(sweep, table, facts, folder):
     path = folder / "sweep.html"
     path.write_text(template.render(
         name=sweep.name, facts=facts, columns=columns, rows=[_row(record, columns) for record in records],
-        failures=[record for record in records if pd.notna(record["error"])], front=table["front"].any(), coloured=coloured,
-        shapes=SERIES,
-        legend=[(_word(value), shape) for value, shape in zip(values, SERIES)],
+        failures=[record for record in records if pd.notna(record["error"])], front=table["front"].any(),
+        coloured=coloured, shapes=SERIES, legend=[(_word(value), shape) for value, shape in zip(values, SERIES)],
         plots=list(_plots(sweep.varied, table, coloured, values))))
     return path
 
@@ -53,9 +52,11 @@ def _columns(table, varied):
 
 
 def _row(record, columns):
-    cells = [{"word": "★" * record["front"] if column["name"] == "front" else _word(record[column["name"]]),
-              "value": _value(record[column["name"]]),
-              "style": "star" if column["name"] == "front" else "text" if column["is_text"] else ""} for column in columns]
+    cells = [{"word": _word(record[column["name"]]), "value": _value(record[column["name"]]),
+              "style": "text" if column["is_text"] else ""} for column in columns]
+    for cell, column in zip(cells, columns):
+        if column["name"] == "front":
+            cell |= {"word": "★" * record["front"], "style": "star"}
     return {"number": record["point"], "on_front": record["front"], "cells": cells, "key": record["key"],
             "design": _word(record["design"])}
 

@@ -128,8 +128,8 @@ def _performance(task, elements, figures):
     for n, m, k in task.products:
         checked = run_checked(driver, [random_operands(rng, task.form, k, m, n)], task.form, f"Product {n} x {m} x {k}")
         if checked.mismatches:
-            raise SimulationError(f"Product {n} x {m} x {k}: {checked.mismatches} of {checked.bits_compared} bits differ "
-                                  "from the golden model's")
+            raise SimulationError(f"Product {n} x {m} x {k}: {checked.mismatches} of {checked.bits_compared} bits "
+                                  "differ from the golden model's")
         cycles, macs = cycles + checked.run.cycles, macs + checked.run.macs
         multiplying, span = multiplying + checked.run.counters["multiplying"], span + checked.run.counters["span"]
     utilisation = macs / (core.rows * core.cols * peak_rate(task.form) * cycles)

@@ -90,15 +90,15 @@ def run_sweep(sweep, store, find_designs=find_designs, measure=measure):
 
 
 def _tasks(sweep, library):
-    with_tools = tools()
-    settings = [sweep.settings(point) for point in sweep.points]
-    return [Task(sweep.preset, each, sweep.top, sweep.products, sweep.form(configure(sweep.preset, each).chip.core),
-                 sweep.seed, sweep.period_ps, sweep.liberty and str(sweep.liberty), library.checksum, PROJECT, with_tools)
-            for each in settings]
+    with_tools, liberty = tools(), sweep.liberty and str(sweep.liberty)
+    return [Task(sweep.preset, settings, sweep.top, sweep.products,
+                 sweep.form(configure(sweep.preset, settings).chip.core), sweep.seed, sweep.period_ps, liberty,
+                 library.checksum, PROJECT, with_tools)
+            for settings in map(sweep.settings, sweep.points)]
 
 
 def _find_all(tasks, store, workers, find_designs):
-    """Designs of all tasks, from what is known of the same configuration under the same code or found now; and errors."""
+    """Designs of all tasks, known of the same configuration under the same code or found now; and errors by number."""
     keys = [content_key(preset=task.preset, settings=task.settings, top=task.top, simulated=bool(task.products),
                         project=task.project, tools=task.tools) for task in tasks]
     known = [store.load("designs", key) for key in keys]
@@ -165,7 +165,7 @@ def _outcome(future):
         return None, "The scheduler gave it up"
     error = future.exception()
     if isinstance(error, KilledWorker):  # its own text names addresses, which differ from run to run
-        return None, f"{error.allowed_failures + 1} workers died of it, one after the other; of too little memory, perhaps"
+        return None, f"{error.allowed_failures + 1} workers died of it, in a row; of too little memory, perhaps"
     if error is not None:
         return None, f"{type(error).__name__}: {error}"
     return future.result()

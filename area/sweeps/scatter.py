@@ -8,8 +8,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 __all__ = ["SERIES", "Mark", "scatter"]
 
-SERIES = ("M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z", "M-3.7,-3.7H3.7V3.7H-3.7Z", "M0,-5L4.8,3.6H-4.8Z", "M0,-5.4L5,0L0,5.4L-5,0Z",
-          "M0,5L4.8,-3.6H-4.8Z", "M-4.5,-1.5H-1.5V-4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5Z")
+SERIES = ("M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z", "M-3.7,-3.7H3.7V3.7H-3.7Z", "M0,-5L4.8,3.6H-4.8Z",
+          "M0,-5.4L5,0L0,5.4L-5,0Z", "M0,5L4.8,-3.6H-4.8Z",
+          "M-4.5,-1.5H-1.5V-4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5Z")
 """A shape for each series; the colours are the page's classes ``series0`` and so on."""
 
 _WIDTH, _HEIGHT = 560, 360
@@ -42,7 +43,8 @@ class _Scale:
             self._low, self._high = math.log10(low), math.log10(high)
         else:
             high = 1.06 * high or 1.0
-            self.ticks = [tick for tick in MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)).tick_values(0, high) if 0 <= tick <= high]
+            ticks = MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)).tick_values(0, high)
+            self.ticks = [tick for tick in ticks if 0 <= tick <= high]
             self._low, self._high = 0.0, high
 
     def __call__(self, value):
@@ -73,6 +75,7 @@ def scatter(marks, x_label, y_label):
 
 def _axes(x, y, x_label, y_label):
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    middle = (_LEFT + right) / 2
     for tick in x.ticks:
         yield f'<path class="grid" d="M{x(tick):.1f},{_TOP}V{bottom}"/>'
         yield f'<text class="tick" x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{tick:g}</text>'
@@ -80,7 +83,7 @@ def _axes(x, y, x_label, y_label):
         yield f'<path class="grid" d="M{_LEFT},{y(tick):.1f}H{right}"/>'
         yield f'<text class="tick" x="{_LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
     yield f'<path class="axis" d="M{_LEFT},{_TOP}V{bottom}H{right}"/>'
-    yield f'<text class="label" x="{(_LEFT + right) / 2}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>'
+    yield f'<text class="label" x="{middle}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>'
     yield (f'<text class="label" transform="translate(16 {(_TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">'
            f'{escape(y_label)}</text>')
 

@@ -62,7 +62,8 @@ def report_rows(table, varied):
 def failure_rows(table):
     """Number and reason of the points that failed, each reason in one line."""
     failed = table[table["error"].notna()]
-    return [{"point": number, "error": error.splitlines()[0]} for number, error in zip(failed["point"], failed["error"])]
+    return [{"point": number, "error": error.splitlines()[0]}
+            for number, error in zip(failed["point"], failed["error"])]
 
 
 def write_table(table, folder):
