@@ -50,8 +50,8 @@ class MappedModule:
         Verilog of the cells and of the modules that it instantiates.
     cells, registers : int
         Cells, and the one-bit registers among them.
-    area_um2, register_area_um2 : float
-        Area of the cells, and of the registers among them.
+    area_um2 : float
+        Area of the cells.
     abc_delay_ps : float or None
         ABC's longest path between ports, registers and placed modules, without what registers take themselves; None
         without logic.
@@ -64,7 +64,6 @@ class MappedModule:
     cells: int
     registers: int
     area_um2: float
-    register_area_um2: float
     abc_delay_ps: float | None
     children: dict
 
@@ -146,5 +145,5 @@ def _module(name, text, children, library, period_ps):
     return MappedModule(
         name, files["netlist.v"], sum(count for cell, count in counted.items() if cell not in children),
         sum(count for cell, count in gates["num_cells_by_type"].items() if _REGISTER.match(cell)),
-        cells.get("area", 0.0), cells.get("sequential_area", 0.0), float(delays[-1]) if delays else None,
+        cells.get("area", 0.0), float(delays[-1]) if delays else None,
         {child: counted[child] for child in children if child in counted})

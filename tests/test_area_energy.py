@@ -60,7 +60,7 @@ module halver(clk, rst, q);
   );
 endmodule
 """
-MODULE = MappedModule("halver", NETLIST, 2, 1, 5.0, 4.0, None, {})
+MODULE = MappedModule("halver", NETLIST, 2, 1, 5.0, None, {})
 CYCLES = 1001
 
 
@@ -119,7 +119,7 @@ module pair(clk, rst, q);
   );
 endmodule
 """
-    modules = {"halver": MODULE, "pair": MappedModule("pair", pair, 0, 0, 0.0, 0.0, None, {"halver": 2})}
+    modules = {"halver": MODULE, "pair": MappedModule("pair", pair, 0, 0, 0.0, None, {"halver": 2})}
     activity = Activity(2, {("b", "q"): 1.0, ("b", "n1"): 1.0},
                         {(instance, net): 0.5 for instance in "ab" for net in ("q", "n1")})
     energy = measure_energy("pair", modules, library, activity)
