@@ -113,11 +113,12 @@ def task(settings="", **changes):
 
 
 def test_designs_are_what_is_costed_and_what_is_simulated():
-    core = configure("nano", "formats=bf16").chip.core
-    issue, engine = (emit(make_top(top, core)).content_hash for top in ("issue", "tensor"))
-    assert find_designs(task("formats=bf16")) == Designs(issue, engine)
-    assert find_designs(task("formats=bf16", products=())) == Designs(issue, None)
-    assert find_designs(task("formats=bf16", top="tensor")) == Designs(engine, engine)
+    settings = "formats=bf16 transpose=no"
+    issue = emit(make_top("issue", configure("nano", settings).chip.core)).content_hash
+    engine = find_designs(task(settings, top="tensor"))
+    assert engine.costed == engine.simulated != issue
+    assert find_designs(task(settings)) == Designs(issue, engine.costed)
+    assert find_designs(task(settings, products=())) == Designs(issue, None)
 
 
 def test_a_block_without_elements_is_costed_alone():

@@ -20,8 +20,6 @@ from tests.sweep_fakes import (calls, dies_for_3, dies_once_for_3, fails_for_3, 
 
 _ROOT = Path(__file__).parents[1]
 _DASK = [sys.executable, "-m", "dask"]
-
-
 LOCAL = Cluster(workers=2)
 
 
@@ -137,6 +135,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path, sweep_of, store, traces
     assert (traces / "died").exists() and contents(store) == contents(undisturbed)
 
 
+@pytest.mark.long
 def test_a_point_that_kills_every_worker_is_given_up_alone(tmp_path, store, traces):
     results = run(fake_sweep(tmp_path, 6, LOCAL), store, traces, dies_for_3).results
     assert [bool(result.error) for result in results] == [False, False, True, False, False, False]
