@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spec.errors import SpecError
-from spec.isa import INSTRUCTION_BYTES, OPCODES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
+from spec.isa import COMPARISONS, INSTRUCTION_BYTES, OPCODES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
 from spec.tensor import Matmul, check_matmul, check_transpose
 
 from .memory import Memories, Refused
@@ -15,7 +15,6 @@ __all__ = ["Blocked", "Core", "Failure", "OutOfInstructions"]
 
 _COMPARE = {"==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b,
             "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
-_COMPARE_BY_NUMBER = list(_COMPARE.values())
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,9 @@ class Core:
 
     def _branch(self, stream, instruction):
         fields, registers = instruction.fields, stream.registers
-        if fields["comparison"] >= len(_COMPARE_BY_NUMBER):
+        if fields["comparison"] >= len(COMPARISONS):
             raise Refused(Cause.ILLEGAL_FIELD, f"comparison {fields['comparison']}")
-        if _COMPARE_BY_NUMBER[fields["comparison"]](registers.signed(fields["left"]), registers.right(fields)):
+        if _COMPARE[COMPARISONS[fields["comparison"]]](registers.signed(fields["left"]), registers.right(fields)):
             return stream.address + INSTRUCTION_BYTES * fields["distance"]
         return None
 

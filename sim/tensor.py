@@ -12,7 +12,7 @@ from spec.tensor import WEIGHTS_PER_CYCLE, Opcode, check_matmul, check_transpose
 from . import rows
 from .model import Model
 
-__all__ = ["Program", "TensorDriver", "EngineRun"]
+__all__ = ["Program", "TensorDriver", "EngineRun", "repeated_modules"]
 
 SMALL_ARRAY = 64
 """Elements up to which the processing element itself is compiled once: quick to build, but each call costs time."""

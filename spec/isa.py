@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from .errors import SpecError, choices
 from .formats import FORMATS
 
-__all__ = ["COMPARISONS", "DIMENSIONS", "HEADER", "INSTRUCTION_BYTES", "OPCODES", "PATTERN", "REGISTERS", "SEMAPHORES",
-           "SPACES", "STREAMS", "UPDATES", "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode"]
+__all__ = ["COMPARISONS", "DIMENSIONS", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
+           "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "WAITS",
+           "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode"]
 
 INSTRUCTION_BYTES = 128
 REGISTERS = 64
@@ -24,16 +25,19 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 UPDATES = ("=", "+=", "-=")
 """What an update does to its semaphore."""
 
-_WAITS, _UPDATES = 3, 2
+WAITS, UPDATES_EACH = 3, 2
+"""Most waits and updates of one instruction."""
+HEADER_BITS, PATTERN_BITS, PATTERNS, OWN_BITS = 192, 192, 3, 256
+"""The parts of an instruction: header, access patterns, the operation's own fields."""
 
 HEADER = (
     ("opcode", 8, "an opcode of the table below"),
     ("notify", 1, "raise the interrupt when done"),
     ("count_special", 1, "count results that are NaN or infinite"),
-    *((f"wait{index}_{name}", width, meaning) for index in range(_WAITS) for name, width, meaning in (
+    *((f"wait{index}_{name}", width, meaning) for index in range(WAITS) for name, width, meaning in (
         ("used", 1, "whether there is this wait"), ("comparison", 3, "number of a comparison"),
         ("semaphore", 8, "semaphore to look at"), ("value", 16, "what it is compared with, semaphore on the left"))),
-    *((f"update{index}_{name}", width, meaning) for index in range(_UPDATES) for name, width, meaning in (
+    *((f"update{index}_{name}", width, meaning) for index in range(UPDATES_EACH) for name, width, meaning in (
         ("used", 1, "whether there is this update"), ("kind", 2, "number of an update"),
         ("semaphore", 8, "semaphore to change when done"), ("value", 16, "by how much, or to what"))),
 )
@@ -47,10 +51,10 @@ PATTERN = (
     ("offset", 20, "bytes from the partition's beginning"),
     ("indexed", 1, "whether a register is added to the offset"),
     ("register", 6, "that register"),
-    *((f"{name}{index}", 16, meaning) for index in range(DIMENSIONS) for name, meaning in (
-        ("step", "elements from one to the next, signed"), ("count", "how many, from 1"))),
+    *((f"{name}{index}", bits, meaning) for index in range(DIMENSIONS) for name, bits, meaning in (
+        ("step", -16, "elements from one to the next"), ("count", 16, "how many, from 1"))),
 )
-"""Fields of an access pattern; the first (step, count) pair changes fastest."""
+"""Fields of an access pattern; the first (step, count) pair changes fastest. A negative number of bits: signed."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,7 @@ OPCODES = {opcode.name: opcode for opcode in (
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""
 
 _BY_CODE = {opcode.code: opcode for opcode in OPCODES.values()}
-_HEADER_BITS = 192
-_PATTERN_BITS = sum(bits for _, bits, _ in PATTERN) + 11  # up to a multiple of 64
-_OWN_FIELDS_AT = _HEADER_BITS + 3 * _PATTERN_BITS
+_OWN_FIELDS_AT = HEADER_BITS + PATTERNS * PATTERN_BITS
 
 
 class Cause(enum.IntEnum):
@@ -225,13 +227,6 @@ def _unpack(layout, word):
     return values, word
 
 
-def _signed_steps(layout):
-    return tuple((name, -bits if name.startswith("step") else bits, meaning) for name, bits, meaning in layout)
-
-
-_SIGNED_PATTERN = _signed_steps(PATTERN)
-
-
 def _pattern_values(role, access):
     if not 1 <= len(access.dims) <= DIMENSIONS:
         raise SpecError(role, access.dims, f"1 to {DIMENSIONS} (step, count) pairs")
@@ -269,8 +264,8 @@ def encode(instruction):
         if role not in instruction.accesses:
             raise SpecError(f"{role} of {opcode.name}", None, "an access pattern")
     values = {"opcode": opcode.code, "notify": int(instruction.notify), "count_special": int(instruction.count_special)}
-    for given, most, kind, names in ((instruction.waits, _WAITS, "wait", COMPARISONS),
-                                     (instruction.updates, _UPDATES, "update", UPDATES)):
+    for given, most, kind, names in ((instruction.waits, WAITS, "wait", COMPARISONS),
+                                     (instruction.updates, UPDATES_EACH, "update", UPDATES)):
         if len(given) > most:
             raise SpecError(f"{kind}s", len(given), f"at most {most}")
         for index, entry in enumerate(given):
@@ -280,8 +275,8 @@ def encode(instruction):
                        f"{kind}{index}_{'comparison' if kind == 'wait' else 'kind'}": _index(kind, word, names)}
     word = _pack(HEADER, values)
     for index, role in enumerate(opcode.accesses):
-        pattern = _pack(_SIGNED_PATTERN, _pattern_values(role, instruction.accesses[role]))
-        word |= pattern << _HEADER_BITS + index * _PATTERN_BITS
+        pattern = _pack(PATTERN, _pattern_values(role, instruction.accesses[role]))
+        word |= pattern << HEADER_BITS + index * PATTERN_BITS
     word |= _pack(opcode.fields, instruction.fields) << _OWN_FIELDS_AT
     return word.to_bytes(INSTRUCTION_BYTES, "little")
 
@@ -302,9 +297,9 @@ def decode(content):
     if header["opcode"] not in _BY_CODE:
         raise _illegal(Cause.ILLEGAL_OPCODE, "opcode", header["opcode"], choices(map(hex, _BY_CODE)))
     opcode = _BY_CODE[header["opcode"]]
-    waits = _entries(header, "wait", _WAITS, "comparison", COMPARISONS, Wait)
-    updates = _entries(header, "update", _UPDATES, "kind", UPDATES, Update)
-    accesses = {role: _access(_unpack(_SIGNED_PATTERN, word >> _HEADER_BITS + index * _PATTERN_BITS)[0])
+    waits = _entries(header, "wait", WAITS, "comparison", COMPARISONS, Wait)
+    updates = _entries(header, "update", UPDATES_EACH, "kind", UPDATES, Update)
+    accesses = {role: _access(_unpack(PATTERN, word >> HEADER_BITS + index * PATTERN_BITS)[0])
                 for index, role in enumerate(opcode.accesses)}
     fields, _ = _unpack(opcode.fields, word >> _OWN_FIELDS_AT)
     instruction = Instruction(opcode.name, accesses, fields, waits, updates, bool(header["notify"]),

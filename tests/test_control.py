@@ -93,7 +93,7 @@ def hardware_state(unit, program, rng, stall, starts=STARTS):
 @pytest.mark.parametrize("programs", [60, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("illegal", [False, True], ids=["legal", "illegal"])
 def test_random_programs_end_as_in_golden(rng, programs, illegal):
-    unit, ends = machine(), set()
+    unit, ends, compared = machine(), set(), 0
     for number in range(programs):
         program = random_program(rng, illegal)
         name = STREAMS[number // 2 % 2]
@@ -101,16 +101,15 @@ def test_random_programs_end_as_in_golden(rng, programs, illegal):
         try:
             expected = golden_state(program, starts)
         except OutOfInstructions:  # a flipped branch goes back for ever
-            ends.add("loops")
             continue
         got = hardware_state(unit, program, rng, (0.0, 0.3)[number % 2], starts)
+        compared += 1
         ends |= {("cause", expected[name][3]) for name in STREAMS} | {("waits", expected[name][1]) for name in STREAMS}
         assert got == expected, "program:\n" + (program.hex() if illegal else disassemble(program))
     assert ("waits", True) in ends and ("waits", False) in ends, "no program waited for ever, or none ended"
+    assert compared >= (0.8 if illegal else 1) * programs
     if illegal:
         assert {("cause", Cause.ILLEGAL_OPCODE), ("cause", Cause.ILLEGAL_FIELD)} <= ends
-    else:
-        assert "loops" not in ends
 
 
 def test_the_comparison_fails_for_another_program(rng):
@@ -120,15 +119,15 @@ def test_the_comparison_fails_for_another_program(rng):
 
 
 @pytest.mark.parametrize(("text", "cycles"), [
-    ("nop\nhalt", 5), ("add r1, r1, 1\nhalt", 5), ("nop ; wait s1==0\nhalt", 6), ("nop ; then s1=1\nhalt", 6),
-    ("nop ; wait s1==0, s2==0, s3==0 ; then s1=1, s2=2\nhalt", 10)])
+    ("nop\nhalt", 6), ("add r1, r1, 1\nhalt", 6), ("nop ; wait s1==0\nhalt", 7), ("nop ; then s1=1\nhalt", 7),
+    ("nop ; wait s1==0, s2==0, s3==0 ; then s1=1, s2=2\nhalt", 11)])
 def test_latency(text, cycles):
     """With a memory that answers in the cycle after the request: fetch, response, check, wait, execute, update."""
     unit = machine()
     unit.load(assemble(text))
     seen = unit.run({"tensor": 0}, 40)
     arrives = int(np.flatnonzero(seen["address_tensor"] == INSTRUCTION_BYTES)[0])
-    assert arrives - 1 == cycles + 1  # the start itself takes one cycle, so does memory
+    assert arrives - 1 == cycles  # the start itself takes one cycle
 
 
 def test_an_engine_gets_the_instruction_and_its_offset():

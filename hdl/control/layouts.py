@@ -3,12 +3,11 @@
 from amaranth import signed
 from amaranth.lib import data
 
-from spec.isa import HEADER, INSTRUCTION_BYTES, OPCODES, PATTERN
+from spec.isa import HEADER, HEADER_BITS, INSTRUCTION_BYTES, OPCODES, OWN_BITS, PATTERN, PATTERN_BITS, PATTERNS
 
-__all__ = ["INSTRUCTION_BITS", "header_layout", "instruction_layout", "own_fields_layout", "pattern_layout", "update_layout"]
+__all__ = ["INSTRUCTION_BITS", "instruction_layout", "own_fields_layout", "update_layout"]
 
 INSTRUCTION_BITS = 8 * INSTRUCTION_BYTES
-_HEADER_BITS, _PATTERN_BITS, _PATTERNS, _OWN_BITS = 192, 192, 3, 256
 
 
 def _layout(fields, bits):
@@ -17,10 +16,10 @@ def _layout(fields, bits):
     return data.StructLayout(members | {"reserved": bits - sum(abs(width) for _, width, _ in fields)})
 
 
-header_layout = _layout(HEADER, _HEADER_BITS)
-pattern_layout = _layout(PATTERN, _PATTERN_BITS)
+_header_layout = _layout(HEADER, HEADER_BITS)
+_pattern_layout = _layout(PATTERN, PATTERN_BITS)
 instruction_layout = data.StructLayout({
-    "header": header_layout, "patterns": data.ArrayLayout(pattern_layout, _PATTERNS), "own": _OWN_BITS})
+    "header": _header_layout, "patterns": data.ArrayLayout(_pattern_layout, PATTERNS), "own": OWN_BITS})
 """One instruction."""
 
 update_layout = data.StructLayout({"semaphore": 8, "kind": 2, "value": 16})
@@ -29,4 +28,4 @@ update_layout = data.StructLayout({"semaphore": 8, "kind": 2, "value": 16})
 
 def own_fields_layout(opcode):
     """An operation's own fields, by its name."""
-    return _layout(OPCODES[opcode].fields, _OWN_BITS)
+    return _layout(OPCODES[opcode].fields, OWN_BITS)

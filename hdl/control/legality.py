@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.formats import FORMATS
-from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, UPDATES, Cause
+from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, PATTERNS, UPDATES, UPDATES_EACH, WAITS, Cause
 
 from .layouts import instruction_layout, own_fields_layout
 
@@ -37,8 +37,8 @@ class Legality(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         header, patterns = self.i.header, self.i.patterns
-        wrong = [header.reserved != 0, *self._entries(header, "wait", 3, "comparison", COMPARISONS),
-                 *self._entries(header, "update", 2, "kind", UPDATES)]
+        wrong = [header.reserved != 0, *self._entries(header, "wait", WAITS, "comparison", COMPARISONS),
+                 *self._entries(header, "update", UPDATES_EACH, "kind", UPDATES)]
         m.d.comb += self.cause.eq(Cause.ILLEGAL_OPCODE)
         with m.Switch(header.opcode):
             for opcode in OPCODES.values():
@@ -49,7 +49,7 @@ class Legality(wiring.Component):
                     bad = Signal(name=f"bad_{opcode.name}")
                     m.d.comb += bad.eq(reduce(or_, [
                         *wrong, own.reserved != 0, *(self._pattern_is_wrong(patterns[index]) for index in range(used)),
-                        *(patterns[index].as_value() != 0 for index in range(used, 3))]))
+                        *(patterns[index].as_value() != 0 for index in range(used, PATTERNS))]))
                     if self._name in opcode.streams:
                         m.d.comb += self.cause.eq(bad * Cause.ILLEGAL_FIELD)
                     else:

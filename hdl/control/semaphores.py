@@ -1,12 +1,13 @@
 """The semaphores of a core: the only order between instruction streams."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.isa import SEMAPHORES, UPDATES
 
 from .layouts import update_layout
+from .register_file import RegisterFile
 
 __all__ = ["Semaphores"]
 
@@ -43,18 +44,9 @@ class Semaphores(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.counts = counts = memory.Memory(shape=_VALUE_BITS, depth=SEMAPHORES, init=[])
-        # The memory cannot be cleared: a counter that was not changed since reset is zero.
-        changed = Signal(SEMAPHORES)
-
-        def value(name, number):
-            port = counts.read_port(domain="comb")
-            count = Signal(_VALUE_BITS, name=name)
-            m.d.comb += [port.addr.eq(number), count.eq(Mux(changed.bit_select(number, 1), port.data, 0))]
-            return count
-
-        for index, read in enumerate(self.read):
-            m.d.comb += read.value.eq(value(f"value_{index}", read.semaphore))
+        m.submodules.counts = counts = RegisterFile(_VALUE_BITS, SEMAPHORES, self._ports + 1)
+        for user, count in zip(self.read, counts.read):
+            m.d.comb += [count.address.eq(user.semaphore), user.value.eq(count.data)]
 
         turn = Signal(range(self._ports))
         chosen = Signal(update_layout)
@@ -67,8 +59,7 @@ class Semaphores(wiring.Component):
                         m.d.comb += [chosen.eq(self.update[index].payload), valid.eq(1)]
                         m.d.comb += [port.ready.eq(0) for port in self.update]
                         m.d.comb += self.update[index].ready.eq(1)
-        old = value("old", chosen.semaphore)
-        new = Signal(_VALUE_BITS)
+        old, new = counts.read[-1].data, Signal(_VALUE_BITS)
         with m.Switch(chosen.kind):
             with m.Case(UPDATES.index("=")):
                 m.d.comb += new.eq(chosen.value)
@@ -76,9 +67,8 @@ class Semaphores(wiring.Component):
                 m.d.comb += new.eq(old + chosen.value)
             with m.Case(UPDATES.index("-=")):
                 m.d.comb += new.eq(old - chosen.value)
-        write = counts.write_port()
-        m.d.comb += [write.addr.eq(chosen.semaphore), write.data.eq(new), write.en.eq(valid)]
+        m.d.comb += [counts.read[-1].address.eq(chosen.semaphore), counts.write_address.eq(chosen.semaphore),
+                     counts.write_data.eq(new), counts.write_enable.eq(valid)]
         with m.If(valid):
-            m.d.sync += [changed.bit_select(chosen.semaphore, 1).eq(1),
-                         turn.eq(Mux(turn == self._ports - 1, 0, turn + 1))]
+            m.d.sync += turn.eq(Mux(turn == self._ports - 1, 0, turn + 1))
         return m

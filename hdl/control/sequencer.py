@@ -1,13 +1,14 @@
 """One instruction stream: fetch, wait, execute or issue, update."""
 
 from amaranth import Module, Mux, Signal, signed
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from spec.isa import COMPARISONS, INSTRUCTION_BYTES, OPCODES, REGISTERS, Cause
+from spec.isa import COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, REGISTERS, UPDATES_EACH, WAITS, Cause
 
 from .layouts import INSTRUCTION_BITS, instruction_layout, own_fields_layout, update_layout
 from .legality import Legality
+from .register_file import RegisterFile
 
 __all__ = ["ADDRESS_BITS", "Sequencer", "fetch_layout"]
 
@@ -23,8 +24,8 @@ class Sequencer(wiring.Component):
     Control instructions are executed here, others are issued to the stream's engine, which answers ``done`` or
     ``refused``. A refused instruction stops the stream before anything has changed; ``cause`` and ``address`` tell.
 
-    Latency: a control instruction without waits and updates takes 4 cycles and memory's; each wait that is met and each
-    update one more.
+    Latency: a control instruction without waits and updates takes 6 cycles where memory answers in the cycle after the
+    request; each wait that is met and each update one more.
 
     Parameters
     ----------
@@ -74,16 +75,24 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         instruction = Signal(instruction_layout, reset_less=True)
-        header = instruction.header
         m.submodules.legality = legality = Legality(self._name)
         address, following, cause = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS), Signal(3)
-        index, stops = Signal(2), Signal()
+        stops = Signal()
         m.d.comb += [
             legality.i.eq(instruction), self.address.eq(address), self.cause.eq(cause),
             self.fetch_request.payload.eq(address), self.issue.payload.eq(instruction),
         ]
+        fields = self._fields(m, instruction)
+        registers, left, right = self._operands(m, instruction, fields)
+        no_register, taken = Signal(), self._compares(m, "taken", fields.comparison, left, right)
+        m.d.comb += no_register.eq(fields.is_register & ((fields.right < 0) | (fields.right >= REGISTERS)))
 
-        fields, left, right, write = self._control_operands(m, instruction)
+        slot = Signal(range(max(WAITS, UPDATES_EACH) + 1))
+        wait = self._slot(m, instruction.header, "wait", WAITS, slot)
+        update = self._slot(m, instruction.header, "update", UPDATES_EACH, slot)
+        met = self._compares(m, "met", wait.comparison, self.semaphore_value, wait.value)
+        m.d.comb += [self.semaphore.eq(wait.semaphore),
+                     *(self.update.payload[name].eq(update[name]) for name in ("semaphore", "kind", "value"))]
 
         def refuse(reason):
             m.d.sync += cause.eq(reason)
@@ -101,7 +110,7 @@ class Sequencer(wiring.Component):
                     m.next = "response"
             with m.State("response"):
                 m.d.comb += self.fetch_response.ready.eq(1)
-                m.d.sync += [instruction.eq(self.fetch_response.payload.instruction), index.eq(0), stops.eq(0),
+                m.d.sync += [instruction.eq(self.fetch_response.payload.instruction), slot.eq(0), stops.eq(0),
                              following.eq(address + INSTRUCTION_BYTES)]
                 with m.If(self.fetch_response.valid):
                     m.next = "check"
@@ -112,33 +121,60 @@ class Sequencer(wiring.Component):
                 with m.If(legality.cause != Cause.NONE):
                     refuse(legality.cause)
             with m.State("wait"):
-                self._wait(m, header, index)
+                with m.If(~wait.used):
+                    m.d.sync += slot.eq(0)
+                    m.next = "execute"
+                with m.Elif(met):
+                    m.d.sync += slot.eq(slot + 1)
             with m.State("execute"):
-                self._execute(m, instruction, fields, left, right, write, address, following, stops, refuse)
+                m.next = "update"
+                with m.Switch(instruction.header.opcode):
+                    with m.Case(OPCODES["nop"].code):
+                        pass
+                    with m.Case(OPCODES["halt"].code):
+                        m.d.sync += stops.eq(1)
+                    for name, result in (("move", right), ("add", left + right)):
+                        with m.Case(OPCODES[name].code):
+                            m.d.comb += [registers.write_data.eq(result), registers.write_enable.eq(~no_register)]
+                            with m.If(no_register):
+                                refuse(Cause.ILLEGAL_FIELD)
+                    with m.Case(OPCODES["branch"].code):
+                        with m.If(no_register | (fields.comparison >= len(COMPARISONS))):
+                            refuse(Cause.ILLEGAL_FIELD)
+                        with m.Elif(taken):
+                            m.d.sync += following.eq(address + fields.distance * INSTRUCTION_BYTES)
+                    with m.Default():
+                        m.d.comb += self.issue.valid.eq(1)
+                        m.next = "execute"
+                        with m.If(self.issue.ready):
+                            m.next = "busy"
             with m.State("busy"):
                 with m.If(self.refused != Cause.NONE):
                     refuse(self.refused)
                 with m.Elif(self.done):
                     m.next = "update"
             with m.State("update"):
-                self._update(m, header, index, address, following, stops)
+                m.d.comb += self.update.valid.eq(update.used)
+                with m.If(~update.used):
+                    m.d.comb += self.interrupt.eq(instruction.header.notify)
+                    m.d.sync += address.eq(following)
+                    m.next = "fetch"
+                    with m.If(stops):
+                        m.next = "idle"
+                with m.Elif(self.update.ready):
+                    m.d.sync += slot.eq(slot + 1)
         return m
 
-    def _wait(self, m, header, index):
-        """Each wait in turn; the first slot that is not used ends them."""
-        entry = Signal(data.StructLayout({"used": 1, "comparison": 3, "semaphore": 8, "value": 16}), name="waiting")
-        with m.Switch(index):
-            for number in range(3):
-                with m.Case(number):
-                    m.d.comb += [entry[name].eq(header[f"wait{number}_{name}"])
-                                 for name in ("used", "comparison", "semaphore", "value")]
-        m.d.comb += self.semaphore.eq(entry.semaphore)
-        met = self._compares(m, "met", entry.comparison, self.semaphore_value, entry.value)
-        with m.If(~entry.used):
-            m.d.sync += index.eq(0)
-            m.next = "execute"
-        with m.Elif(met):
-            m.d.sync += index.eq(index + 1)
+    @staticmethod
+    def _slot(m, header, kind, count, number):
+        """One of the header's waits or updates; behind the last there is one that is not used."""
+        names = [name.removeprefix(f"{kind}0_") for name, _, _ in HEADER if name.startswith(f"{kind}0_")]
+        slot = Signal(data.StructLayout({name: header[f"{kind}0_{name}"].shape() for name in names}), name=kind)
+        with m.Switch(number):
+            for index in range(count):
+                with m.Case(index):
+                    m.d.comb += [slot[name].eq(header[f"{kind}{index}_{name}"]) for name in names]
+        return slot
 
     @staticmethod
     def _compares(m, name, comparison, left, right):
@@ -151,84 +187,31 @@ class Sequencer(wiring.Component):
                     m.d.comb += result.eq(outcomes[symbol])
         return result
 
-    def _control_operands(self, m, instruction):
-        """A control instruction's fields, its two sides, and a way to write a register."""
-        opcode = instruction.header.opcode
-        fields = Signal(data.StructLayout({"target": 6, "left": 6, "is_register": 1, "right": signed(32), "comparison": 3,
-                                           "distance": signed(24)}), name="fields")
+    @staticmethod
+    def _fields(m, instruction):
+        """The fields of move, add and branch; those that an operation does not have are 0."""
         own = {name: Signal(own_fields_layout(name), name=f"own_{name}") for name in ("move", "add", "branch")}
+        shapes = {field: shape for structure in own.values() for field, shape in structure.shape() if field != "reserved"}
+        fields = Signal(data.StructLayout({field: shape.shape for field, shape in shapes.items()}), name="fields")
         m.d.comb += [structure.as_value().eq(instruction.own) for structure in own.values()]
-        with m.Switch(opcode):
+        with m.Switch(instruction.header.opcode):
             for name, structure in own.items():
                 with m.Case(OPCODES[name].code):
                     m.d.comb += [fields[field].eq(structure[field]) for field, _, _ in OPCODES[name].fields]
+        return fields
 
-        m.submodules.registers = registers = memory.Memory(shape=32, depth=REGISTERS, init=[])
-        # The memory cannot be cleared: a register that was not written since reset is zero.
-        written = Signal(REGISTERS)
-
-        def read(name, number):
-            port = registers.read_port(domain="comb")
-            value = Signal(signed(32), name=name)
-            m.d.comb += [port.addr.eq(number), value.eq(Mux(written.bit_select(number, 1), port.data, 0))]
-            return value
-
-        write_port = registers.write_port()
-
-        def write(number, value):
-            m.d.comb += [write_port.addr.eq(number), write_port.data.eq(value), write_port.en.eq(1)]
-            m.d.sync += written.bit_select(number, 1).eq(1)
-
-        right = Signal(signed(32))
-        m.d.comb += [self.register_value.eq(read("shown", self.register_number)),
-                     right.eq(Mux(fields.is_register, read("right_register", fields.right[:6]), fields.right))]
+    def _operands(self, m, instruction, fields):
+        """The registers, with the target as the place to write, and the two sides of a control instruction."""
+        addresses = {"left": fields.left, "right": fields.right[:6], "shown": self.register_number,
+                     **{f"index_{index}": pattern.register for index, pattern in enumerate(instruction.patterns)}}
+        m.submodules.registers = registers = RegisterFile(32, REGISTERS, len(addresses))
+        values = {}
+        for (name, number), read in zip(addresses.items(), registers.read):
+            m.d.comb += read.address.eq(number)
+            values[name] = read.data.as_signed()
         for index, pattern in enumerate(instruction.patterns):
-            indexed = read(f"index_{index}", pattern.register)
-            m.d.comb += self.offsets[index].eq(pattern.offset + Mux(pattern.indexed, indexed, 0))
-        return fields, read("left", fields.left), right, write
-
-    def _execute(self, m, instruction, fields, left, right, write, address, following, stops, refuse):
-        no_register = Signal()
-        m.d.comb += no_register.eq(fields.is_register & ((fields.right < 0) | (fields.right >= REGISTERS)))
-        taken = self._compares(m, "taken", fields.comparison, left, right)
-        m.next = "update"
-        with m.Switch(instruction.header.opcode):
-            with m.Case(OPCODES["nop"].code):
-                pass
-            with m.Case(OPCODES["halt"].code):
-                m.d.sync += stops.eq(1)
-            for name, result in (("move", right), ("add", left + right)):
-                with m.Case(OPCODES[name].code):
-                    with m.If(no_register):
-                        refuse(Cause.ILLEGAL_FIELD)
-                    with m.Else():
-                        write(fields.target, result)
-            with m.Case(OPCODES["branch"].code):
-                with m.If(no_register | (fields.comparison >= len(COMPARISONS))):
-                    refuse(Cause.ILLEGAL_FIELD)
-                with m.Elif(taken):
-                    m.d.sync += following.eq(address + fields.distance * INSTRUCTION_BYTES)
-            with m.Default():
-                m.d.comb += self.issue.valid.eq(1)
-                m.next = "execute"
-                with m.If(self.issue.ready):
-                    m.next = "busy"
-
-    def _update(self, m, header, index, address, following, stops):
-        entry = Signal(data.StructLayout({"used": 1, "semaphore": 8, "kind": 2, "value": 16}), name="updating")
-        with m.Switch(index):
-            for number in range(2):
-                with m.Case(number):
-                    m.d.comb += [entry[name].eq(header[f"update{number}_{name}"])
-                                 for name in ("used", "kind", "semaphore", "value")]
-        m.d.comb += [self.update.payload[name].eq(entry[name]) for name in ("kind", "semaphore", "value")]
-        with m.If(entry.used):
-            m.d.comb += self.update.valid.eq(1)
-            with m.If(self.update.ready):
-                m.d.sync += index.eq(index + 1)
-        with m.Else():
-            m.d.comb += self.interrupt.eq(header.notify)
-            m.d.sync += address.eq(following)
-            m.next = "fetch"
-            with m.If(stops):
-                m.next = "idle"
+            m.d.comb += self.offsets[index].eq(pattern.offset + Mux(pattern.indexed, values[f"index_{index}"], 0))
+        right = Signal(signed(32))
+        m.d.comb += [self.register_value.eq(values["shown"]), registers.write_address.eq(fields.target),
+                     right.eq(Mux(fields.is_register, values["right"], fields.right))]
+        return registers, values["left"], right
