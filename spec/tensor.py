@@ -51,6 +51,11 @@ class Matmul:
         """Cycles for each column of ``moving``."""
         return FP32_PASSES if "fp32" in (self.stationary, self.moving) else 1
 
+    @property
+    def peak_rate(self):
+        """Multiply-accumulates that an element does in a cycle: 1, 2 in pairs, 1/4 where an operand is fp32."""
+        return (2 if self.paired else 1) / self.passes
+
 
 def _go_together(stationary, moving):
     both = {stationary, moving}

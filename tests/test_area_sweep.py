@@ -14,7 +14,7 @@ from area.estimate import estimate
 from area.library import default_library
 from area.sweeps import point
 from area.sweeps.file import default_form
-from area.sweeps.point import Designs, Task, find_designs, measure, peak_rate
+from area.sweeps.point import Designs, Task, find_designs, measure
 from area.sweeps.provenance import PROJECT, tools
 from area.sweeps.run import Result, Run
 from hdl.emit import emit
@@ -150,7 +150,7 @@ def test_utilisation_is_of_what_the_form_can_reach(monkeypatch, form, rate):
     without_engine(monkeypatch)
     monkeypatch.setattr(point, "run_checked", lambda *arguments: run)
     figures = point._performance(task(form=form), 16, {"clock_ghz": 0.5, "area_mm2": 2.0})
-    assert peak_rate(form) == rate
+    assert form.peak_rate == rate
     assert figures["utilisation"] == pytest.approx(0.75) and figures["busy_fraction"] == 0.75
     assert figures["peak_gflops"] == pytest.approx(2 * 16 * rate * 0.5)
     assert figures["gflops"] == pytest.approx(0.75 * 16 * rate) == pytest.approx(2 * figures["gflops_per_mm2"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from area.estimate import estimate
-from area.library import Library, default_library
+from area.library import chosen_library
 from hdl.emit import emit
 from hdl.tensor.pe import PE
 from hdl.tops import make_top
@@ -22,7 +22,7 @@ from spec.tensor import Matmul
 
 from .provenance import PROJECT, tools
 
-__all__ = ["Designs", "Task", "find_designs", "measure", "peak_rate", "sweep_library"]
+__all__ = ["Designs", "Task", "find_designs", "measure"]
 
 _LOCK = threading.Lock()
 
@@ -73,11 +73,6 @@ class Designs:
     simulated: str | None
 
 
-def sweep_library(liberty):
-    """The cell library at a path, or the default one for None."""
-    return Library.from_path(liberty) if liberty else default_library()
-
-
 def find_designs(task):
     """The :class:`Designs` of a point."""
     with _alone():
@@ -101,7 +96,7 @@ def measure(task):
     """
     with _alone():
         _refuse_a_stranger(task)
-        library = sweep_library(task.liberty)
+        library = chosen_library(task.liberty)
         if library.checksum != task.library_sha256:
             raise RuntimeError(f"The worker's cell library {library.path} is not the one of this sweep")
         cost = estimate(make_top(task.top, task.core), library, period_ps=task.period_ps)
@@ -112,11 +107,6 @@ def measure(task):
             "cells": cost.cells, "delay_ps": cost.delay_ps, "clock_ghz": cost.clock_ghz,
         }
         return figures | (_performance(task, elements, figures) if task.products and elements else {})
-
-
-def peak_rate(form):
-    """Multiply-accumulates that an element does in a cycle at best: 1, 2 in pairs, 1/4 where an operand is fp32."""
-    return (2 if form.paired else 1) / form.passes
 
 
 def _performance(task, elements, figures):
@@ -132,8 +122,8 @@ def _performance(task, elements, figures):
                                   "differ from the golden model's")
         cycles, macs = cycles + checked.run.cycles, macs + checked.run.macs
         multiplying, span = multiplying + checked.run.counters["multiplying"], span + checked.run.counters["span"]
-    utilisation = macs / (core.rows * core.cols * peak_rate(task.form) * cycles)
-    peak_gflops = 2 * elements * peak_rate(task.form) * figures["clock_ghz"]
+    utilisation = macs / (core.rows * core.cols * task.form.peak_rate * cycles)
+    peak_gflops = 2 * elements * task.form.peak_rate * figures["clock_ghz"]
     return {"cycles": cycles, "macs_per_cycle": macs / cycles, "busy_fraction": multiplying / span,
             "utilisation": utilisation, "peak_gflops": peak_gflops, "gflops": utilisation * peak_gflops,
             "gflops_per_mm2": utilisation * peak_gflops / figures["area_mm2"]}

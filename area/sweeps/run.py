@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from distributed import KilledWorker, as_completed
 
 from area.errors import CostError
+from area.library import chosen_library
 from sim.cache import BuildError, content_key
 from sim.errors import SimulationError
 from sim.progress import progress_bar
@@ -13,7 +14,7 @@ from sim.toolchain import ToolchainError
 from spec.errors import SpecError
 from spec.presets import configure
 
-from .point import Designs, Task, find_designs, measure, sweep_library
+from .point import Designs, Task, find_designs, measure
 from .provenance import PROJECT, flow, tools
 
 __all__ = ["Result", "Run", "run_sweep"]
@@ -67,7 +68,7 @@ def run_sweep(sweep, store, find_designs=find_designs, measure=measure):
     find_designs, measure : callable
         What the workers do with a :class:`~area.sweeps.point.Task`.
     """
-    library = sweep_library(sweep.liberty)
+    library = chosen_library(sweep.liberty)
     tasks = _tasks(sweep, library)
     with contextlib.ExitStack() as stack:
         workers = _Workers(sweep.cluster, stack)
