@@ -17,12 +17,13 @@ class PE(wiring.Component):
 
     ``moving_i`` passes to the right-hand neighbour in one cycle; ``sum_i`` comes from the element above
     ``shapes.product_latency`` cycles after the moving operand that it belongs to, and the sum reaches the element below
-    ``adder_stages`` cycles later, so rows follow each other at that distance. A row that holds no element is given +0 to
-    move and a weight of -0: adding the product, -0, leaves every running sum as it is, so that bypassing a row costs no
-    gates.
+    ``adder_stages`` cycles later, so rows follow each other at that distance. A row that holds no element is given +0
+    to move and a weight of -0: adding the product, -0, leaves every running sum as it is, so that bypassing a row costs
+    no gates.
 
     Latency: moving operand to the right 1 cycle; moving operand to ``sum_o`` ``adder_stages`` +
-    ``shapes.product_latency`` cycles; ``sum_i`` to ``sum_o`` ``adder_stages`` cycles. Throughput: one multiply-accumulate a cycle, two in pairs, a quarter in fp32.
+    ``shapes.product_latency`` cycles; ``sum_i`` to ``sum_o`` ``adder_stages`` cycles. Throughput: one
+    multiply-accumulate a cycle, two in pairs, a quarter in fp32.
 
     Parameters
     ----------
