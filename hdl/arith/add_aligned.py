@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import aligned_layout, unrounded_layout
+from .layouts import aligned_fields, connect_fields, fields_port, unrounded_fields
 
 __all__ = ["AddAligned"]
 
@@ -21,14 +21,14 @@ class AddAligned(wiring.Component):
 
     Members
     -------
-    i : In(aligned_layout)
-    o : Out(unrounded_layout)
+    i : In(aligned_fields)
+    o : Out(unrounded_fields)
         For :class:`~hdl.arith.normalize_round.NormalizeRound`.
     """
 
     def __init__(self, window, is_fast=False):
         self._window, self._is_fast = window, is_fast
-        super().__init__({"i": In(aligned_layout(window)), "o": Out(unrounded_layout(window))})
+        super().__init__({"i": In(fields_port(aligned_fields(window))), "o": Out(fields_port(unrounded_fields(window)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -41,7 +41,7 @@ class AddAligned(wiring.Component):
             total.eq(self._carry_select(m, trailing) if self._is_fast else i.leading + trailing),
             o.total.eq(total[:window]), o.negative.eq(total[window]),
         ]
-        m.d.comb += [o[name].eq(i[name]) for name in ("sticky", "exponent", "sign", "subtracted", "infinity", "nan")]
+        m.d.comb += connect_fields(("sticky", "exponent", "sign", "subtracted", "infinity", "nan"), o, i)
         return m
 
     def _carry_select(self, m, trailing):

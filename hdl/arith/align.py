@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import aligned_layout, product_layout
+from .layouts import aligned_fields, fields_port, product_layout
 
 __all__ = ["Align", "window_bits"]
 
@@ -37,7 +37,7 @@ class Align(wiring.Component):
     -------
     x, y : In(product_layout)
         The terms.
-    o : Out(aligned_layout)
+    o : Out(aligned_fields)
         For :class:`~hdl.arith.add_aligned.AddAligned`.
     """
 
@@ -47,7 +47,7 @@ class Align(wiring.Component):
         super().__init__({
             "x": In(product_layout(x_fraction)),
             "y": In(product_layout(y_fraction)),
-            "o": Out(aligned_layout(self.window)),
+            "o": Out(fields_port(aligned_fields(self.window))),
         })
 
     def elaborate(self, platform):
@@ -72,11 +72,11 @@ class Align(wiring.Component):
         shift_bits = (window - 1).bit_length()
         shift, far = Signal(shift_bits), Signal()
         m.d.comb += [shift.eq(distance[:shift_bits]), far.eq(distance[shift_bits:] != 0)]
-        kept = Signal(window)
+        cut_off = Signal(window)
         m.d.comb += [
             o.trailing.eq(Mux(far, 0, trailing >> shift)),
-            kept.eq(Mux(far, 0, Const(-1, window) << shift)),
-            o.sticky.eq((trailing & ~kept) != 0),
+            cut_off.eq((Const(1, 1) << shift) - 1),
+            o.sticky.eq(Mux(far, trailing, trailing & cut_off) != 0),
             o.exponent.eq(Mux(y_leads, y.exponent, x.exponent)),
             o.subtracted.eq(x.sign ^ y.sign),
             o.infinity.eq(x.infinity | y.infinity),

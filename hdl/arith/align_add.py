@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .add_aligned import AddAligned
 from .align import Align, window_bits
-from .layouts import product_layout, unrounded_layout
+from .layouts import aligned_fields, connect_fields, product_layout, unrounded_fields, unrounded_layout
 
 __all__ = ["AlignAdd"]
 
@@ -45,5 +45,6 @@ class AlignAdd(wiring.Component):
         m = Module()
         m.submodules.align = align = Align(*self._fractions)
         m.submodules.add = add = AddAligned(self.window)
-        m.d.comb += [align.x.eq(self.x), align.y.eq(self.y), add.i.eq(align.o), self.o.eq(add.o)]
+        m.d.comb += [align.x.eq(self.x), align.y.eq(self.y), *connect_fields(aligned_fields(self.window), add.i, align.o),
+                     *connect_fields(unrounded_fields(self.window), self.o, add.o)]
         return m

@@ -3,14 +3,16 @@
 from copy import copy
 
 from amaranth import Cat, Const, Mux, signed, unsigned
-from amaranth.lib import data
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
 
 from spec.formats import FLOAT_FORMATS
 
 from .checks import checked_formats
 
-__all__ = ["OperandFormat", "aligned_layout", "measured_layout", "partial_sum_layout", "product_layout",
-           "unrounded_layout", "EXPONENT_BITS", "SUM_FRACTION_BITS", "connect_term", "pack", "unpack"]
+__all__ = ["OperandFormat", "aligned_fields", "measured_fields", "partial_sum_layout", "product_layout",
+           "unrounded_fields", "unrounded_layout", "EXPONENT_BITS", "SUM_FRACTION_BITS", "connect_fields", "connect_term",
+           "fields_port", "pack", "unpack"]
 
 SUM_FRACTION_BITS = 23
 """Fraction bits of a partial sum, which is binary32."""
@@ -104,41 +106,56 @@ partial_sum_layout = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1
 ``infinity`` the rest, but the sign of an infinity, is arbitrary. The low 32 bits also carry integers and raw patterns."""
 
 
-def _sum_layout(window, **fields):
+def _sum_fields(window, **fields):
     """A sum on its way to rounding; 28 bits hold 24, the half, and three integer bits."""
     if window < 28:
         raise ValueError(f"Window must be at least 28 bits, not {window}")
-    return data.StructLayout({**fields, "sticky": 1, "exponent": EXPONENT_BITS - 1, "sign": 1, "subtracted": 1,
-                              "infinity": 1, "nan": 1})
+    return fields | {"sticky": 1, "exponent": EXPONENT_BITS - 1, "sign": 1, "subtracted": 1, "infinity": 1, "nan": 1}
 
 
-def aligned_layout(window):
+def aligned_fields(window):
     """Two terms with three integer bits and ``window - 3`` fraction bits, at the exponent of the ``leading`` one.
 
     ``sticky`` says that non-zero bits of ``trailing`` were cut off below, ``subtracted`` that the terms had different
     signs; ``sign`` is the leading term's, or the infinity's.
     """
-    return _sum_layout(window, leading=window, trailing=window)
+    return _sum_fields(window, leading=window, trailing=window)
 
 
-def unrounded_layout(window):
+def unrounded_fields(window):
     """An exact sum before normalisation: three integer bits and ``window - 3`` fraction bits in two's complement.
 
     ``negative`` is the top bit of the two's complement number, ``sticky`` says that non-zero bits were cut off below,
     ``subtracted`` that the terms had different signs. A difference is without the +1 of its two's complement, so that
     no carry waits for ``sticky``: the true one is one unit more, or with ``sticky`` less than one unit.
     """
-    return _sum_layout(window, total=window, negative=1)
+    return _sum_fields(window, total=window, negative=1)
 
 
-def measured_layout(window):
-    """The magnitude of an exact sum, and the number of ``zeros`` above its leading one or, if that is less, above the place
-    that exponent 1 allows.
+def unrounded_layout(window):
+    """:func:`unrounded_fields` as one structure."""
+    return data.StructLayout(unrounded_fields(window))
+
+
+def measured_fields(window):
+    """The magnitude of an exact sum, and the number of ``zeros`` above its leading one or, if that is less, above the
+    place that exponent 1 allows.
 
     With ``ones_below`` the magnitude goes on below the window with ones without end, up to the next whole unit; with
     ``sticky`` with bits that nobody knows, some of them set and some not. ``sign`` is the sum's, but for zero.
     """
-    return _sum_layout(window, magnitude=window, zeros=range(window + 1), ones_below=1)
+    return _sum_fields(window, magnitude=window, zeros=range(window + 1), ones_below=1)
+
+
+def fields_port(fields):
+    """A port with a signal for each of ``fields``. A structure of more than 64 bits is slow in Verilator, which packs and
+    unpacks it in every cycle."""
+    return wiring.Signature({name: Out(shape) for name, shape in fields.items()})
+
+
+def connect_fields(fields, target, source):
+    """Assignments of each of ``fields`` from one port or structure to another."""
+    return [getattr(target, name).eq(getattr(source, name)) for name in fields]
 
 
 def connect_term(term, partial_sum):

@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import measured_layout, unrounded_layout
+from .layouts import connect_fields, fields_port, measured_fields, unrounded_fields
 from .leading_zeros import leading_zeros
 
 __all__ = ["Magnitude"]
@@ -20,14 +20,15 @@ class Magnitude(wiring.Component):
 
     Members
     -------
-    i : In(unrounded_layout)
-    o : Out(measured_layout)
+    i : In(unrounded_fields)
+    o : Out(measured_fields)
         For :class:`~hdl.arith.shift_round.ShiftRound`.
     """
 
     def __init__(self, window):
         self._window = window
-        super().__init__({"i": In(unrounded_layout(window)), "o": Out(measured_layout(window))})
+        super().__init__({"i": In(fields_port(unrounded_fields(window))),
+                          "o": Out(fields_port(measured_fields(window)))})
 
     def elaborate(self, platform):
         m = Module()
@@ -43,5 +44,5 @@ class Magnitude(wiring.Component):
             o.ones_below.eq(i.subtracted & ~i.negative),
             o.sign.eq(Mux(i.infinity, i.sign, i.sign ^ i.negative)),
         ]
-        m.d.comb += [o[name].eq(i[name]) for name in ("sticky", "exponent", "subtracted", "infinity", "nan")]
+        m.d.comb += connect_fields(("sticky", "exponent", "subtracted", "infinity", "nan"), o, i)
         return m

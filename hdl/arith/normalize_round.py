@@ -4,7 +4,7 @@ from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import partial_sum_layout, unrounded_layout
+from .layouts import connect_fields, measured_fields, partial_sum_layout, unrounded_fields, unrounded_layout
 from .magnitude import Magnitude
 from .shift_round import ShiftRound
 
@@ -35,5 +35,6 @@ class NormalizeRound(wiring.Component):
         m = Module()
         m.submodules.magnitude = magnitude = Magnitude(self._window)
         m.submodules.round = rounding = ShiftRound(self._window)
-        m.d.comb += [magnitude.i.eq(self.i), rounding.i.eq(magnitude.o), self.o.eq(rounding.o)]
+        m.d.comb += [*connect_fields(unrounded_fields(self._window), magnitude.i, self.i),
+                     *connect_fields(measured_fields(self._window), rounding.i, magnitude.o), self.o.eq(rounding.o)]
         return m

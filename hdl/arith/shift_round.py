@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import measured_layout, partial_sum_layout
+from .layouts import fields_port, measured_fields, partial_sum_layout
 
 __all__ = ["ShiftRound"]
 
@@ -19,7 +19,7 @@ class ShiftRound(wiring.Component):
 
     Members
     -------
-    i : In(measured_layout)
+    i : In(measured_fields)
         Its exponent not negative.
     o : Out(partial_sum_layout)
         The rounded sum, unpacked.
@@ -27,14 +27,16 @@ class ShiftRound(wiring.Component):
 
     def __init__(self, window):
         self._window = window
-        super().__init__({"i": In(measured_layout(window)), "o": Out(partial_sum_layout)})
+        super().__init__({"i": In(fields_port(measured_fields(window))), "o": Out(partial_sum_layout)})
 
     def elaborate(self, platform):
         m = Module()
         i, o, window = self.i, self.o, self._window
 
+        # To the right by the complement instead of to the left by the count: the shifter is no wider than what it shifts.
+        most = (1 << len(i.zeros)) - 1
         normal = Signal(window)
-        m.d.comb += normal.eq((Cat(i.ones_below.replicate(window), i.magnitude) << i.zeros)[window:2 * window])
+        m.d.comb += normal.eq(Cat(i.ones_below.replicate(most), i.magnitude) >> ~i.zeros)
 
         significand, half, rest = normal[-24:], normal[-25], normal[:-25]
         up, rounded = Signal(), Signal(25)

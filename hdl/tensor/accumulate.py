@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..arith.add_aligned import AddAligned
 from ..arith.align import Align
-from ..arith.layouts import SUM_FRACTION_BITS, connect_term, partial_sum_layout
+from ..arith.layouts import SUM_FRACTION_BITS, connect_fields, connect_term, partial_sum_layout
 from ..arith.magnitude import Magnitude
 from ..arith.shift_round import ShiftRound
 
@@ -51,17 +51,16 @@ class Accumulator(wiring.Component):
             m.submodules.add = add = AddAligned(align.window, is_fast=shapes.adder_stages == 3)
             m.submodules.magnitude = magnitude = Magnitude(align.window)
             m.submodules.round = rounding = ShiftRound(align.window)
-            m.d.comb += [align.x.eq(value.product), *connect_term(align.y, running)]
-            number = align.o
-            stages = {2: [[add], [magnitude, rounding]], 3: [[], [add, magnitude], [rounding]]}[shapes.adder_stages]
+            m.d.comb += [align.x.eq(value.product), *connect_term(align.y, running), self.sum_o.eq(rounding.o)]
+            stages = {2: [[align, add], [magnitude, rounding]],
+                      3: [[align], [add, magnitude], [rounding]]}[shapes.adder_stages]
         for index, blocks in enumerate(stages):
             if index:
                 number, raw, is_raw = self._registered(m, f"stage_{index}", number, raw, is_raw)
             for block in blocks:
-                m.d.comb += block.i.eq(number)
+                if number is not None:
+                    m.d.comb += connect_fields(block.i.signature.members, block.i, number)
                 number = block.o
-        if shapes.main:
-            m.d.comb += self.sum_o.eq(number)
         if raw is not None:
             with m.If(is_raw):
                 m.d.comb += self.sum_o.as_value()[:RAW_BITS].eq(raw)
@@ -70,14 +69,17 @@ class Accumulator(wiring.Component):
     @staticmethod
     def _registered(m, name, number, raw, is_raw):
         """A number or raw bits one cycle later, in the same register; None for what is not configured."""
-        views = {} if number is None else {"number": number.shape()}
+        views = {}
+        if number is not None:
+            fields = {field: member.shape for field, member in number.signature.members.items()}
+            views["number"] = data.StructLayout(fields)
         if raw is not None:
             views["raw"] = RAW_BITS
         register = Signal(data.UnionLayout(views), name=name, reset_less=True)
         if number is None:
             m.d.sync += register.raw.eq(raw)
             return None, register.raw, 1
-        m.d.sync += register.number.eq(number)
+        m.d.sync += connect_fields(fields, register.number, number)
         if raw is None:
             return register.number, None, 0
         register_is_raw = Signal(name=f"{name}_is_raw", reset_less=True)
