@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .dma import ENGINE_BYTES, RINGS
 from .errors import SpecError, choices
 from .formats import FORMATS, PAIR_FORMATS, TENSOR_FORMATS
 
@@ -129,6 +130,11 @@ class CoreConfig:
     def memory_bytes_per_cycle(self):
         """Memory bandwidth for measurements: trn2's 1.18 bytes a cycle for each row, down to a power of two."""
         return 1 << (int(1.18 * self.rows).bit_length() - 1)
+
+    @property
+    def dma_engines(self):
+        """DMA engines, each with a memory port of its own: as many as that bandwidth takes, at least 1, at most 16 (public)."""
+        return min(max(1, self.memory_bytes_per_cycle // ENGINE_BYTES), RINGS)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ class SpecError(ValueError):
         The value that was given.
     allowed : str
         What would have been accepted.
+    cause : spec.isa.Cause or None
+        What hardware reports, where it is an instruction or a descriptor that is refused.
     """
 
-    def __init__(self, field, value, allowed):
-        self.field, self.value, self.allowed = field, value, allowed
+    def __init__(self, field, value, allowed, cause=None):
+        self.field, self.value, self.allowed, self.cause = field, value, allowed, cause
         super().__init__(f"{field}: {value!r} is not allowed; allowed: {allowed}")
 
 

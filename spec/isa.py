@@ -4,11 +4,12 @@ import enum
 from dataclasses import dataclass, field
 
 from .errors import SpecError, choices
+from .fields import pack_fields, unpack_fields
 from .formats import FORMATS
 
 __all__ = ["COMPARISONS", "DIMENSIONS", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
            "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "WAITS",
-           "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode"]
+           "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode", "named", "numbered"]
 
 INSTRUCTION_BYTES = 128
 REGISTERS = 64
@@ -131,6 +132,7 @@ class Cause(enum.IntEnum):
     BANK_INVALID = 5, "a bank is read, or accumulated onto, that nothing was ever written to"
     FETCH = 6, "memory answered an instruction fetch with an error"
     PARITY = 7, "an SRAM word was read with wrong parity"
+    MEMORY = 8, "memory answered a transfer with an error"
 
 
 @dataclass(frozen=True)
@@ -196,42 +198,11 @@ class Instruction:
     count_special: bool = False
 
 
-def _index(name, value, allowed):
-    if value not in allowed:
-        raise SpecError(name, value, choices(allowed))
-    return list(allowed).index(value)
-
-
-def _bits(name, value, bits):
-    """``value`` in a field of ``bits``, two's complement where they are negative."""
-    low, high = (-(1 << -bits - 1), (1 << -bits - 1) - 1) if bits < 0 else (0, (1 << bits) - 1)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise SpecError(name, value, f"a whole number from {low} to {high}")
-    return value & ((1 << abs(bits)) - 1)
-
-
-def _pack(layout, values):
-    word = position = 0
-    for name, bits, _ in layout:
-        word |= _bits(name, values.get(name, 0), bits) << position
-        position += abs(bits)
-    return word
-
-
-def _unpack(layout, word):
-    values = {}
-    for name, bits, _ in layout:
-        value = word & ((1 << abs(bits)) - 1)
-        values[name] = value - (1 << -bits) if bits < 0 and value >> -bits - 1 else value
-        word >>= abs(bits)
-    return values, word
-
-
 def _pattern_values(role, access):
     if not 1 <= len(access.dims) <= DIMENSIONS:
         raise SpecError(role, access.dims, f"1 to {DIMENSIONS} (step, count) pairs")
-    values = {"space": _index("space", access.space, SPACES), "partition": access.partition,
-              "format": _index("format", access.format, FORMATS),
+    values = {"space": numbered("space", access.space, SPACES), "partition": access.partition,
+              "format": numbered("format", access.format, FORMATS),
               "partitions": access.partitions, "offset": access.offset,
               "indexed": int(access.register is not None), "register": access.register or 0}
     if access.partitions == 0:
@@ -272,12 +243,12 @@ def encode(instruction):
             word = entry.comparison if kind == "wait" else entry.kind
             values |= {f"{kind}{index}_used": 1, f"{kind}{index}_semaphore": entry.semaphore,
                        f"{kind}{index}_value": entry.value,
-                       f"{kind}{index}_{'comparison' if kind == 'wait' else 'kind'}": _index(kind, word, names)}
-    word = _pack(HEADER, values)
+                       f"{kind}{index}_{'comparison' if kind == 'wait' else 'kind'}": numbered(kind, word, names)}
+    word = pack_fields(HEADER, values)
     for index, role in enumerate(opcode.accesses):
-        pattern = _pack(PATTERN, _pattern_values(role, instruction.accesses[role]))
+        pattern = pack_fields(PATTERN, _pattern_values(role, instruction.accesses[role]))
         word |= pattern << HEADER_BITS + index * PATTERN_BITS
-    word |= _pack(opcode.fields, instruction.fields) << _OWN_FIELDS_AT
+    word |= pack_fields(opcode.fields, instruction.fields) << _OWN_FIELDS_AT
     return word.to_bytes(INSTRUCTION_BYTES, "little")
 
 
@@ -293,36 +264,38 @@ def decode(content):
     if len(content) != INSTRUCTION_BYTES:
         raise SpecError("instruction", f"{len(content)} bytes", f"{INSTRUCTION_BYTES} bytes")
     word = int.from_bytes(content, "little")
-    header, _ = _unpack(HEADER, word)
+    header, _ = unpack_fields(HEADER, word)
     if header["opcode"] not in _BY_CODE:
-        raise _illegal(Cause.ILLEGAL_OPCODE, "opcode", header["opcode"], choices(map(hex, _BY_CODE)))
+        raise SpecError("opcode", header["opcode"], choices(map(hex, _BY_CODE)), Cause.ILLEGAL_OPCODE)
     opcode = _BY_CODE[header["opcode"]]
     waits = _entries(header, "wait", WAITS, "comparison", COMPARISONS, Wait)
     updates = _entries(header, "update", UPDATES_EACH, "kind", UPDATES, Update)
-    accesses = {role: _access(_unpack(PATTERN, word >> HEADER_BITS + index * PATTERN_BITS)[0])
+    accesses = {role: _access(unpack_fields(PATTERN, word >> HEADER_BITS + index * PATTERN_BITS)[0])
                 for index, role in enumerate(opcode.accesses)}
-    fields, _ = _unpack(opcode.fields, word >> _OWN_FIELDS_AT)
+    fields, _ = unpack_fields(opcode.fields, word >> _OWN_FIELDS_AT)
     instruction = Instruction(opcode.name, accesses, fields, waits, updates, bool(header["notify"]),
                               bool(header["count_special"]))
     if encode(instruction) != bytes(content):
-        raise _illegal(Cause.ILLEGAL_FIELD, "instruction", bytes(content).hex(), "zeros wherever no field is used")
+        raise SpecError("instruction", bytes(content).hex(), "zeros wherever no field is used", Cause.ILLEGAL_FIELD)
     return instruction
 
 
-def _illegal(cause, name, value, allowed):
-    error = SpecError(name, value, allowed)
-    error.cause = cause
-    return error
+def numbered(name, value, allowed):
+    """The number that stands for ``value`` in a field; raises :class:`SpecError` where nothing does."""
+    if value not in allowed:
+        raise SpecError(name, value, choices(allowed))
+    return list(allowed).index(value)
 
 
-def _named(name, number, names):
+def named(name, number, names):
+    """What a number in a field stands for; raises :class:`SpecError` with its cause where it stands for nothing."""
     if number >= len(names):
-        raise _illegal(Cause.ILLEGAL_FIELD, name, number, f"a whole number from 0 to {len(names) - 1}")
+        raise SpecError(name, number, f"a whole number from 0 to {len(names) - 1}", Cause.ILLEGAL_FIELD)
     return names[number]
 
 
 def _entries(header, kind, most, word, names, make):
-    return tuple(make(header[f"{kind}{index}_semaphore"], _named(word, header[f"{kind}{index}_{word}"], names),
+    return tuple(make(header[f"{kind}{index}_semaphore"], named(word, header[f"{kind}{index}_{word}"], names),
                       header[f"{kind}{index}_value"])
                  for index in range(most) if header[f"{kind}{index}_used"])
 
@@ -330,9 +303,9 @@ def _entries(header, kind, most, word, names, make):
 def _access(values):
     dims = [(values[f"step{index}"], values[f"count{index}"]) for index in range(DIMENSIONS)]
     if not values["partitions"] or not all(count for _, count in dims):
-        raise _illegal(Cause.ILLEGAL_FIELD, "access pattern", dims, "counts from 1")
+        raise SpecError("access pattern", dims, "counts from 1", Cause.ILLEGAL_FIELD)
     while len(dims) > 1 and dims[-1] == (0, 1):
         dims.pop()
-    return Access(_named("space", values["space"], SPACES), _named("format", values["format"], tuple(FORMATS)),
+    return Access(named("space", values["space"], SPACES), named("format", values["format"], tuple(FORMATS)),
                   values["partition"], values["partitions"], values["offset"], tuple(dims),
                   values["register"] if values["indexed"] else None)
