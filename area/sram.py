@@ -11,7 +11,7 @@ from .macro import Macro
 
 __all__ = ["SRAMModel", "is_sram"]
 
-_NAME = re.compile(r"onc_sram_(\d+)x(\d+)")
+_NAME = re.compile(r"onc_sram_(\d+)x(\d+)(?:w\d+)?")
 _KEYS = ("node_nm", "bit_f2", "periphery_f2", "second_port", "register_bit_um2", "access_ns", "macro")
 _MACRO_KEYS = {"depth", "width", "area_um2", "access_ns"}
 
@@ -23,7 +23,8 @@ _SETUP_SHARE = 0.25  # of the access time: decoding, which precedes the clocked 
 
 
 def is_sram(module):
-    """Whether a module is a memory, which is never synthesised: ``onc_sram_<depth>x<width>``."""
+    """Whether a module is a memory, which is never synthesised: ``onc_sram_<depth>x<width>``, with ``w<lane>`` behind where parts of a
+    word can be written."""
     return _NAME.fullmatch(module) is not None
 
 

@@ -51,6 +51,8 @@ class CoreConfig:
         Pipeline stages of an element's addition, and so cycles from row to row: 2, or 3 for a higher clock.
     sbuf_kib : int
         State buffer, KiB per partition.
+    sbuf_banks : int
+        Banks of a partition, between which its 8-byte words alternate; each is read and written once a cycle.
     psum_banks, psum_bank_bytes : int
         Partial-sum buffer: banks per partition and bytes per bank; public: 8 banks of 2 KiB.
     tensor_clock_ghz : float
@@ -70,6 +72,7 @@ class CoreConfig:
     transpose: bool = False
     adder_stages: int = 2
     sbuf_kib: int = 192
+    sbuf_banks: int = 4
     psum_banks: int = 8
     psum_bank_bytes: int = 2048
     tensor_clock_ghz: float = 1.0
@@ -87,6 +90,7 @@ class CoreConfig:
         _check_bool("transpose", self.transpose)
         _check_int("adder_stages", self.adder_stages, 2, 3)
         _check_int("sbuf_kib", self.sbuf_kib, 1, 1024)
+        _check_power_of_two("sbuf_banks", self.sbuf_banks, 1, 16)
         _check_power_of_two("psum_banks", self.psum_banks, 2, 16)
         _check_power_of_two("psum_bank_bytes", self.psum_bank_bytes, 16, 16384)
         if self.psum_bank_bytes < 4 * self.rows:
@@ -115,6 +119,11 @@ class CoreConfig:
     def quadrant(self):
         """Partition starts are multiples of this many partitions."""
         return max(1, self.rows // 4)
+
+    @property
+    def sbuf_bytes(self):
+        """Bytes of a partition of the state buffer."""
+        return 1024 * self.sbuf_kib
 
     @property
     def psum_bank_words(self):

@@ -14,14 +14,20 @@ count) pairs, the first fastest; n-th element to n-th place. What a descriptor m
   overlap, give no defined result in those elements.
 * A transpose is a transfer whose steps are exchanged on one side.
 
-A descriptor is checked before anything is moved. The causes, in this order: ``ILLEGAL_FIELD`` (a reserved bit, a number
-that stands for nothing, a space or a combination that the list above does not have, a count of 0, different numbers of
-elements on the two sides, a step that is neither along nor across, an unused update that is not all zeros),
-``ADDRESS_RANGE`` (source before destination: an element that is not at a multiple of its size, that is not wholly in its
-partition, or an address below 0 or beyond 2^40), ``PARTITION_RANGE`` (a partition that there is not; after the other two for
-each side), ``BANK_INVALID`` (a bank of the partial-sum buffer between the first and the last byte that a transfer reads,
-both included, that nothing was written to). Then memory itself may answer with an error, ``MEMORY``: the destination's
-elements then hold old or new values, nothing else has changed.
+A descriptor is checked before anything is moved. The causes, in this order:
+
+1. ``ILLEGAL_FIELD``: a reserved bit, a number that stands for nothing, a space or a combination that the list above does not
+   have, a count of 0, different numbers of elements on the two sides or more than 2^32 - 1, a step in a buffer that is
+   neither along nor across, an address in a buffer with bits above the partition's number, an unused update that is not all
+   zeros.
+2. For the source, and then for the destination: ``ADDRESS_RANGE``, an address or a step that is not a multiple of the
+   element's size, an element that is not wholly in its partition, an address below 0 or not below 2^40; and then
+   ``PARTITION_RANGE``, a partition that there is not.
+3. ``BANK_INVALID``: a bank of the partial-sum buffer, between the first and the last offset that a transfer reads, both
+   included, that nothing was written to.
+
+Then memory itself may answer with an error, ``MEMORY``: the destination's elements then hold old or new values, nothing
+else has changed.
 
 A ring is a run of ``size`` descriptors in memory from ``base``, a multiple of 128, walked round and round. It takes
 descriptors in order, one at a time, as long as any are pending; the instruction ``dma_start`` and the host add to those. A

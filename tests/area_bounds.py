@@ -26,17 +26,17 @@ class Bound:
 
 
 BOUNDS = (
-    Bound("nano", "pe", "formats=bf16 transpose=no", 2575.7, 1747, 1877),
-    Bound("nano", "pe", "formats=bf16 transpose=no adder_stages=3", 2887.7, 1162, 1278),
-    Bound("nano", "pe", "formats=fp8 transpose=no", 4053.8, 1748, 1898),
+    Bound("nano", "pe", "formats=bf16 transpose=no", 2572.5, 1745, 1876),
+    Bound("nano", "pe", "formats=bf16 transpose=no adder_stages=3", 2926.8, 1001, 1121),
+    Bound("nano", "pe", "formats=fp8 transpose=no", 3972.2, 1674, 1812),
     Bound("nano", "pe", "formats=int8 transpose=no", 2043.1, 1058, 1197),
-    Bound("nano", "pe", "", 9026.2, 2499, 2654),
-    Bound("mini", "pe", "", 7548.0, 2616, 2748),
-    Bound("nano", "tile", "formats=bf16 transpose=no", 41871.6, 1747, 1896),
-    Bound("nano", "psum_column", "", 180395.8, 1859, 2178),
+    Bound("nano", "pe", "", 9032.0, 2758, 2882),
+    Bound("mini", "pe", "", 7524.6, 2541, 2667),
+    Bound("nano", "tile", "formats=bf16 transpose=no", 41820.5, 1745, 1921),
+    Bound("nano", "psum_column", "", 180455.1, 1858, 2163),
     Bound("nano", "feeder", "formats=bf16", 8442.3, 826, 921),
     Bound("mini", "issue", "", 5892.2, 957, 1053),
-    Bound("nano", "add", "", 1654.0, 1564, 1686),
+    Bound("nano", "add", "", 1634.0, 1807, 1857),
 )
 
 
