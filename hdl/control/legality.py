@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from spec.formats import FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, PATTERNS, UPDATES, UPDATES_EACH, WAITS, Cause
 
-from .layouts import instruction_layout, own_fields_layout
+from .layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 
 __all__ = ["Legality"]
 
@@ -26,13 +26,13 @@ class Legality(wiring.Component):
     Members
     -------
     i : In(instruction_layout)
-    cause : Out(3)
+    cause : Out(4)
         A :class:`spec.isa.Cause`: ``NONE``, ``ILLEGAL_OPCODE`` or ``ILLEGAL_FIELD``.
     """
 
     def __init__(self, name):
         self._name = name
-        super().__init__({"i": In(instruction_layout), "cause": Out(3)})
+        super().__init__({"i": In(instruction_layout), "cause": Out(CAUSE_BITS)})
 
     def elaborate(self, platform):
         m = Module()

@@ -1,31 +1,41 @@
-"""One instruction stream: fetch, wait, execute or issue, update."""
+"""One instruction stream: fetch, wait, execute or issue, and update when done."""
 
 from amaranth import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from spec.dma import RINGS
 from spec.isa import COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, REGISTERS, UPDATES_EACH, WAITS, Cause
+from spec.memory import ADDRESS_BITS
 
-from .layouts import INSTRUCTION_BITS, instruction_layout, own_fields_layout, update_layout
+from .layouts import (BEATS, CAUSE_BITS, beat_layout, doorbell_layout, instruction_layout, own_fields_layout, update_layout)
 from .legality import Legality
+from .prefetch import Prefetch
 from .register_file import RegisterFile
+from .retire import Retire, Unit
 
-__all__ = ["ADDRESS_BITS", "Sequencer", "fetch_layout"]
+__all__ = ["OFFSET_SHAPE", "Sequencer", "control_layout"]
 
-ADDRESS_BITS = 32
+OFFSET_SHAPE = signed(34)
+"""Of an access pattern's byte offset, its register added."""
 
-fetch_layout = data.StructLayout({"instruction": INSTRUCTION_BITS, "error": 1})
-"""Memory's answer to a fetch."""
+control_layout = data.StructLayout({"start": 1, "halt": 1, "resume": 1, "step": 1})
+"""What the host can ask of a stream, as the register ``stream_command`` has it."""
+
+_UNITS = {"load_stationary": Unit.LOAD, "multiply_moving": Unit.MULTIPLY}
 
 
 class Sequencer(wiring.Component):
-    """Runs the program of one stream, an instruction after the other; semantics of ``docs/isa.md``.
+    """Runs the program of one stream; semantics of ``docs/isa.md``.
 
-    Control instructions are executed here, others are issued to the stream's engine, which answers ``done`` or
-    ``refused``. A refused instruction stops the stream before anything has changed; ``cause`` and ``address`` tell.
+    Control instructions are executed here, others are issued to the stream's engine, which accepts or refuses them before
+    anything has changed, and says later, in order, when they are done. Meanwhile the stream goes on, with this order kept:
+    updates are made in the program's order; a wait is not looked at while an instruction under way will change its
+    semaphore; ``dma_start``, and whatever stops the stream, waits until everything before it is done. ``cause`` and
+    ``address`` tell of a refusal.
 
-    Latency: a control instruction without waits and updates takes 6 cycles where memory answers in the cycle after the
-    request; each wait that is met and each update one more.
+    Latency: an instruction takes 16 cycles to be gathered from its words; a control instruction 5 more, and one for each
+    wait that is met. Throughput: the same.
 
     Parameters
     ----------
@@ -34,25 +44,34 @@ class Sequencer(wiring.Component):
 
     Members
     -------
-    start : In(1)
-        Run from ``start_address``; while the stream runs it has no effect.
-    start_address : In(32)
+    control : In(control_layout)
+        Each for one cycle. ``start`` runs from ``start_address`` where the stream stands; ``halt`` stops before the next
+        instruction; ``resume`` goes on after a halt; ``step`` executes one instruction.
+    start_address : In(40)
         A multiple of an instruction's size.
-    running, cause, address : Out
-        Whether it runs; a :class:`spec.isa.Cause`; where it is, or stopped.
-    interrupt : Out(1)
+    breakpoint_enable : In(1), breakpoint_address : In(40)
+        Halt before that instruction; ``resume`` and ``step`` pass it.
+    running, waiting, cause, address : Out
+        Whether it runs, and waits for a semaphore; a :class:`spec.isa.Cause`; where it is, or stopped.
+    stopped : Out(1)
+        For one cycle, it has stopped without a cause.
+    notify : Out(1)
         For one cycle, an instruction that notifies is done.
-    fetch_request : Out(stream of addresses)
-    fetch_response : In(stream of fetch_layout)
+    fetch_request : Out(stream of addresses), fetch_response : In(stream of beat_layout)
+        See :class:`hdl.control.prefetch.Prefetch`.
     semaphore : Out(8), semaphore_value : In(16)
         The semaphore that is waited for.
     update : Out(stream of update_layout)
+    doorbell : Out(stream of doorbell_layout), rings : In(16)
+        For ``dma_start``; which rings have a size.
     issue : Out(stream of instruction_layout)
-        Holds until ``done`` or ``refused``.
-    offsets : Out, 3 x signed(33)
+        Holds until ``accepted`` or ``refused``.
+    offsets : Out, 3 x OFFSET_SHAPE
         Byte offset of each access pattern, its register added.
-    done : In(1), refused : In(3)
-        The engine's answer to an accepted instruction, for one cycle: done, or a cause other than 0.
+    accepted : In(1), refused : In(4)
+        The engine's answer to an issued instruction, for one cycle: accepted, or a cause other than 0.
+    load_done, multiply_done : In(1)
+        The engine is done with its oldest instruction of that kind.
     register_number : In(6), register_value : Out(32)
         A look at the registers.
     """
@@ -60,12 +79,15 @@ class Sequencer(wiring.Component):
     def __init__(self, name):
         self._name = name
         super().__init__({
-            "start": In(1), "start_address": In(ADDRESS_BITS), "running": Out(1), "cause": Out(3),
-            "address": Out(ADDRESS_BITS), "interrupt": Out(1),
-            "fetch_request": Out(stream.Signature(ADDRESS_BITS)), "fetch_response": In(stream.Signature(fetch_layout)),
+            "control": In(control_layout), "start_address": In(ADDRESS_BITS), "breakpoint_enable": In(1),
+            "breakpoint_address": In(ADDRESS_BITS), "running": Out(1), "waiting": Out(1), "cause": Out(CAUSE_BITS),
+            "address": Out(ADDRESS_BITS), "stopped": Out(1), "notify": Out(1),
+            "fetch_request": Out(stream.Signature(ADDRESS_BITS)), "fetch_response": In(stream.Signature(beat_layout)),
             "semaphore": Out(8), "semaphore_value": In(16), "update": Out(stream.Signature(update_layout)),
-            "issue": Out(stream.Signature(instruction_layout)), "offsets": Out(signed(ADDRESS_BITS + 1)).array(3),
-            "done": In(1), "refused": In(3), "register_number": In(6), "register_value": Out(32),
+            "doorbell": Out(stream.Signature(doorbell_layout)), "rings": In(RINGS),
+            "issue": Out(stream.Signature(instruction_layout)), "offsets": Out(OFFSET_SHAPE).array(3),
+            "accepted": In(1), "refused": In(CAUSE_BITS), "load_done": In(1), "multiply_done": In(1),
+            "register_number": In(6), "register_value": Out(32),
         })
 
     @property
@@ -76,45 +98,75 @@ class Sequencer(wiring.Component):
         m = Module()
         instruction = Signal(instruction_layout, reset_less=True)
         m.submodules.legality = legality = Legality(self._name)
-        address, following, cause = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS), Signal(3)
-        stops = Signal()
+        m.submodules.prefetch = prefetch = Prefetch()
+        m.submodules.retire = retire = Retire()
+        address, cause, reason = Signal(ADDRESS_BITS), Signal(CAUSE_BITS), Signal(CAUSE_BITS)
         m.d.comb += [
-            legality.i.eq(instruction), self.address.eq(address), self.cause.eq(cause),
-            self.fetch_request.payload.eq(address), self.issue.payload.eq(instruction),
+            legality.i.eq(instruction), self.address.eq(address), self.cause.eq(cause), self.issue.payload.eq(instruction),
+            self.fetch_request.payload.eq(prefetch.request.payload), self.fetch_request.valid.eq(prefetch.request.valid),
+            prefetch.request.ready.eq(self.fetch_request.ready), prefetch.response.payload.eq(self.fetch_response.payload),
+            prefetch.response.valid.eq(self.fetch_response.valid), self.fetch_response.ready.eq(prefetch.response.ready),
+            retire.load_done.eq(self.load_done), retire.multiply_done.eq(self.multiply_done),
+            self.update.payload.eq(retire.update.payload), self.update.valid.eq(retire.update.valid),
+            retire.update.ready.eq(self.update.ready), self.notify.eq(retire.notify),
         ]
         fields = self._fields(m, instruction)
         registers, left, right = self._operands(m, instruction, fields)
         no_register, taken = Signal(), self._compares(m, "taken", fields.comparison, left, right)
         m.d.comb += no_register.eq(fields.is_register & ((fields.right < 0) | (fields.right >= REGISTERS)))
+        dma = Signal(own_fields_layout("dma_start"))
+        m.d.comb += [dma.as_value().eq(instruction.own), self.doorbell.payload.ring.eq(dma.ring),
+                     self.doorbell.payload.descriptors.eq(dma.descriptors)]
 
-        slot = Signal(range(max(WAITS, UPDATES_EACH) + 1))
-        wait = self._slot(m, instruction.header, "wait", WAITS, slot)
-        update = self._slot(m, instruction.header, "update", UPDATES_EACH, slot)
+        slot = Signal(range(WAITS + 1))
+        wait = self._wait(m, instruction.header, slot)
         met = self._compares(m, "met", wait.comparison, self.semaphore_value, wait.value)
-        m.d.comb += [self.semaphore.eq(wait.semaphore),
-                     *(self.update.payload[name].eq(update[name]) for name in ("semaphore", "kind", "value"))]
+        m.d.comb += [self.semaphore.eq(wait.semaphore), retire.semaphore.eq(wait.semaphore)]
+        beat, halts, passes, one = Signal(range(BEATS)), Signal(), Signal(), Signal()
+        with m.If(self.control.halt):
+            m.d.sync += halts.eq(1)
+        at_breakpoint = self.breakpoint_enable & (address == self.breakpoint_address) & ~passes
 
-        def refuse(reason):
-            m.d.sync += cause.eq(reason)
-            m.next = "idle"
+        def go(place):
+            m.d.sync += address.eq(place)
+            m.d.comb += [prefetch.jump.eq(1), prefetch.target.eq(place)]
+
+        def refuse(why):
+            m.d.sync += reason.eq(why)
+            m.next = "drain"
+
+        def begin(step):
+            m.d.sync += [halts.eq(0), one.eq(step), passes.eq(1), slot.eq(0), cause.eq(Cause.NONE), reason.eq(Cause.NONE)]
+            m.next = "next"
 
         with m.FSM() as fsm:
-            m.d.comb += self.running.eq(~fsm.ongoing("idle"))
-            with m.State("idle"):
-                with m.If(self.start):
-                    m.d.sync += [address.eq(self.start_address), cause.eq(Cause.NONE)]
-                    m.next = "fetch"
-            with m.State("fetch"):
-                m.d.comb += self.fetch_request.valid.eq(1)
-                with m.If(self.fetch_request.ready):
-                    m.next = "response"
-            with m.State("response"):
-                m.d.comb += self.fetch_response.ready.eq(1)
-                m.d.sync += [instruction.eq(self.fetch_response.payload.instruction), slot.eq(0), stops.eq(0),
-                             following.eq(address + INSTRUCTION_BYTES)]
-                with m.If(self.fetch_response.valid):
-                    m.next = "check"
-                    with m.If(self.fetch_response.payload.error):
+            m.d.comb += [self.running.eq(~(fsm.ongoing("idle") | fsm.ongoing("halted"))), self.waiting.eq(fsm.ongoing("wait"))]
+            for state in ("idle", "halted"):
+                with m.State(state):
+                    with m.If(self.control.start):
+                        go(self.start_address)
+                        begin(0)
+                    if state == "halted":
+                        with m.Elif(self.control.resume | self.control.step):
+                            begin(~self.control.resume)
+            with m.State("next"):
+                m.d.sync += [beat.eq(0), slot.eq(0)]
+                m.next = "gather"
+                with m.If(halts | at_breakpoint | (one & ~passes)):
+                    m.next = "pause"
+                m.d.sync += passes.eq(0)
+            with m.State("pause"):
+                with m.If(retire.empty):
+                    m.d.comb += self.stopped.eq(1)
+                    m.next = "halted"
+            with m.State("gather"):
+                m.d.comb += prefetch.beats.ready.eq(1)
+                with m.If(prefetch.beats.valid):
+                    m.d.sync += [instruction.as_value().word_select(beat, 64).eq(prefetch.beats.payload.data),
+                                 beat.eq(beat + 1)]
+                    with m.If(beat == BEATS - 1):
+                        m.next = "check"
+                    with m.If(prefetch.beats.payload.error):
                         refuse(Cause.FETCH)
             with m.State("check"):
                 m.next = "wait"
@@ -122,59 +174,93 @@ class Sequencer(wiring.Component):
                     refuse(legality.cause)
             with m.State("wait"):
                 with m.If(~wait.used):
-                    m.d.sync += slot.eq(0)
                     m.next = "execute"
-                with m.Elif(met):
+                with m.Elif(met & ~retire.pending):
                     m.d.sync += slot.eq(slot + 1)
+                with m.Elif(halts & retire.empty):
+                    # The host's halt ends a wait; the waits that were met are looked at again.
+                    m.d.comb += self.stopped.eq(1)
+                    go(address)
+                    m.next = "halted"
             with m.State("execute"):
-                m.next = "update"
+                m.d.sync += address.eq(address + INSTRUCTION_BYTES)
+                m.next = "retire"
                 with m.Switch(instruction.header.opcode):
-                    with m.Case(OPCODES["nop"].code):
+                    with m.Case(OPCODES["nop"].code, OPCODES["halt"].code):
                         pass
-                    with m.Case(OPCODES["halt"].code):
-                        m.d.sync += stops.eq(1)
                     for name, result in (("move", right), ("add", left + right)):
                         with m.Case(OPCODES[name].code):
                             m.d.comb += [registers.write_data.eq(result), registers.write_enable.eq(~no_register)]
                             with m.If(no_register):
+                                m.d.sync += address.eq(address)
                                 refuse(Cause.ILLEGAL_FIELD)
                     with m.Case(OPCODES["branch"].code):
                         with m.If(no_register | (fields.comparison >= len(COMPARISONS))):
+                            m.d.sync += address.eq(address)
                             refuse(Cause.ILLEGAL_FIELD)
                         with m.Elif(taken):
-                            m.d.sync += following.eq(address + fields.distance * INSTRUCTION_BYTES)
+                            go((address + fields.distance * INSTRUCTION_BYTES)[:ADDRESS_BITS])
+                    with m.Case(OPCODES["dma_start"].code):
+                        with m.If(~retire.empty):
+                            m.d.sync += address.eq(address)
+                            m.next = "execute"
+                        with m.Elif(~self.rings.bit_select(dma.ring, 1)):
+                            m.d.sync += address.eq(address)
+                            refuse(Cause.ILLEGAL_FIELD)
+                        with m.Else():
+                            m.d.comb += self.doorbell.valid.eq(1)
+                            with m.If(~self.doorbell.ready):
+                                m.d.sync += address.eq(address)
+                                m.next = "execute"
                     with m.Default():
                         m.d.comb += self.issue.valid.eq(1)
+                        m.d.sync += address.eq(address)
                         m.next = "execute"
                         with m.If(self.issue.ready):
-                            m.next = "busy"
-            with m.State("busy"):
+                            m.next = "answer"
+            with m.State("answer"):
                 with m.If(self.refused != Cause.NONE):
                     refuse(self.refused)
-                with m.Elif(self.done):
-                    m.next = "update"
-            with m.State("update"):
-                m.d.comb += self.update.valid.eq(update.used)
-                with m.If(~update.used):
-                    m.d.comb += self.interrupt.eq(instruction.header.notify)
-                    m.d.sync += address.eq(following)
-                    m.next = "fetch"
-                    with m.If(stops):
-                        m.next = "idle"
-                with m.Elif(self.update.ready):
-                    m.d.sync += slot.eq(slot + 1)
+                with m.Elif(self.accepted):
+                    m.d.sync += address.eq(address + INSTRUCTION_BYTES)
+                    m.next = "retire"
+            with m.State("retire"):
+                m.d.comb += retire.i.valid.eq(1)
+                with m.If(retire.i.ready):
+                    m.next = "next"
+                    with m.If(instruction.header.opcode == OPCODES["halt"].code):
+                        m.next = "drain"
+            with m.State("drain"):
+                with m.If(retire.empty):
+                    m.d.comb += self.stopped.eq(reason == Cause.NONE)
+                    m.d.sync += cause.eq(reason)
+                    m.next = "idle"
+        self._entry(m, instruction, retire.i.payload)
         return m
 
     @staticmethod
-    def _slot(m, header, kind, count, number):
-        """One of the header's waits or updates; behind the last there is one that is not used."""
-        names = [name.removeprefix(f"{kind}0_") for name, _, _ in HEADER if name.startswith(f"{kind}0_")]
-        slot = Signal(data.StructLayout({name: header[f"{kind}0_{name}"].shape() for name in names}), name=kind)
+    def _entry(m, instruction, entry):
+        header = instruction.header
+        m.d.comb += entry.notify.eq(header.notify)
+        with m.Switch(header.opcode):
+            for name, unit in _UNITS.items():
+                with m.Case(OPCODES[name].code):
+                    m.d.comb += entry.unit.eq(unit)
+        for index in range(UPDATES_EACH):
+            update = entry.updates[index]
+            m.d.comb += [update.used.eq(header[f"update{index}_used"]),
+                         *(update.change[name].eq(header[f"update{index}_{name}"]) for name in ("semaphore", "kind", "value"))]
+
+    @staticmethod
+    def _wait(m, header, number):
+        """One of the header's waits; behind the last there is one that is not used."""
+        names = [name.removeprefix("wait0_") for name, _, _ in HEADER if name.startswith("wait0_")]
+        wait = Signal(data.StructLayout({name: header[f"wait0_{name}"].shape() for name in names}), name="wait")
         with m.Switch(number):
-            for index in range(count):
+            for index in range(WAITS):
                 with m.Case(index):
-                    m.d.comb += [slot[name].eq(header[f"{kind}{index}_{name}"]) for name in names]
-        return slot
+                    m.d.comb += [wait[name].eq(header[f"wait{index}_{name}"]) for name in names]
+        return wait
 
     @staticmethod
     def _compares(m, name, comparison, left, right):

@@ -1,0 +1,77 @@
+"""One partition of the state buffer: banks of SRAM between which successive words alternate."""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from spec.dma import ENGINE_BYTES
+
+from ..emit import place
+from .local_access import WORD_BITS
+from .sram import SRAM
+
+__all__ = ["READERS", "Partition", "read_signature", "word_address_bits"]
+
+READERS = ("moving", "stationary", "access")
+"""Who reads; first the two sides of the tensor engine, then the DMA engines."""
+
+
+def word_address_bits(core):
+    """Bits of a word's address within a partition."""
+    return (core.sbuf_bytes // ENGINE_BYTES - 1).bit_length()
+
+
+def read_signature(core):
+    """A read as a partition takes it: no two of one cycle in one bank."""
+    return wiring.Signature({"enable": Out(1), "address": Out(word_address_bits(core)), "data": In(WORD_BITS)})
+
+
+class Partition(wiring.Component):
+    """``sbuf_kib`` KiB in words of 8 bytes, zero at the start; reset leaves its contents.
+
+    Word w is in bank w modulo ``sbuf_banks``. Whoever issues reads keeps those of one cycle in different banks.
+
+    Latency: a read's data one cycle later, for one cycle. Throughput: a read a cycle for each of :data:`READERS`, and one
+    write, whose bytes ``strobe`` names.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+
+    Members
+    -------
+    moving, stationary, access : In(read_signature)
+    write_address : In, write_data : In(64), write_strobe : In(8)
+    """
+
+    module_name = "onc_sbuf_partition"
+
+    def __init__(self, core):
+        self._core = core
+        super().__init__({
+            **{name: In(read_signature(core)) for name in READERS},
+            "write_address": In(word_address_bits(core)), "write_data": In(WORD_BITS), "write_strobe": In(ENGINE_BYTES)})
+
+    def elaborate(self, platform):
+        m = Module()
+        banks = self._core.sbuf_banks
+        bits = banks.bit_length() - 1
+        words = []
+        for index in range(banks):
+            bank = SRAM(WORD_BITS, self._core.sbuf_bytes // ENGINE_BYTES // banks, ENGINE_BYTES)
+            m.submodules[f"bank_{index}"] = place(platform, bank)
+            words.append(bank.read_data)
+            m.d.comb += [
+                bank.write_address.eq(self.write_address[bits:]), bank.write_data.eq(self.write_data),
+                bank.write_enable.eq(Mux(self.write_address[:bits] == index, self.write_strobe, 0)),
+                bank.read_address.eq(self.access.address[bits:]),
+            ]
+            for name in reversed(READERS):
+                read = getattr(self, name)
+                with m.If(read.enable & (read.address[:bits] == index)):
+                    m.d.comb += [bank.read_enable.eq(1), bank.read_address.eq(read.address[bits:])]
+        for name in READERS:
+            read, shown = getattr(self, name), Signal(max(1, bits), name=f"{name}_bank")
+            m.d.sync += shown.eq(read.address[:bits])
+            m.d.comb += read.data.eq(Array(words)[shown] if banks > 1 else words[0])
+        return m
