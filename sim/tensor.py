@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hdl.emit import emit
-from hdl.tensor.engine import TensorEngine
+from hdl.tensor.engine import TensorEngine, counters_layout
 from spec.formats import FORMAT_CODES, FORMATS
 from spec.tensor import WEIGHTS_PER_CYCLE, Opcode, check_matmul, check_transpose, contraction_tiles, encode_command
 
@@ -220,5 +220,4 @@ class TensorDriver:
 
     def _counters(self):
         value = self.model.peek("counters")
-        names = ("multiplying", "loading", "idle", "span")
-        return {name: value >> 32 * index & 0xFFFFFFFF for index, name in enumerate(names)}
+        return {name: value >> field.offset & 0xFFFFFFFF for name, field in counters_layout()}

@@ -136,6 +136,7 @@ def command_fields(core):
     count           MULTIPLY, READ   N, columns of ``moving`` or words to read
     bank, offset    MULTIPLY, READ   first word of the result in every partition
     accumulate      MULTIPLY         add to what the bank holds (N3) instead of overwriting it; never with transpose
+    count_special   MULTIPLY         count results, after accumulation, that are NaN or infinite
     =============== ================ ===========================================================================
 
     Operands enter as slots of ``core.slot_bits``: an element in the low bits, in pairs element p in the low byte of row
@@ -150,7 +151,7 @@ def command_fields(core):
         ("columns", core.cols.bit_length()), ("paired", 1), ("transpose", 1),
         ("count", core.psum_bank_words.bit_length()),
         ("bank", (core.psum_banks - 1).bit_length()), ("offset", (core.psum_bank_words - 1).bit_length()),
-        ("accumulate", 1),
+        ("accumulate", 1), ("count_special", 1),
     )
 
 

@@ -53,8 +53,8 @@ class Sequencer(wiring.Component):
         Halt before that instruction; ``resume`` and ``step`` pass it.
     running, waiting, cause, address : Out
         Whether it runs, and waits for a semaphore; a :class:`spec.isa.Cause`; where it is, or stopped.
-    stopped : Out(1)
-        For one cycle, it has stopped without a cause.
+    stopped, failed : Out(1)
+        For one cycle, it has stopped without a cause, or with one.
     notify : Out(1)
         For one cycle, an instruction that notifies is done.
     fetch_request : Out(stream of addresses), fetch_response : In(stream of beat_layout)
@@ -81,7 +81,7 @@ class Sequencer(wiring.Component):
         super().__init__({
             "control": In(control_layout), "start_address": In(ADDRESS_BITS), "breakpoint_enable": In(1),
             "breakpoint_address": In(ADDRESS_BITS), "running": Out(1), "waiting": Out(1), "cause": Out(CAUSE_BITS),
-            "address": Out(ADDRESS_BITS), "stopped": Out(1), "notify": Out(1),
+            "address": Out(ADDRESS_BITS), "stopped": Out(1), "failed": Out(1), "notify": Out(1),
             "fetch_request": Out(stream.Signature(ADDRESS_BITS)), "fetch_response": In(stream.Signature(beat_layout)),
             "semaphore": Out(8), "semaphore_value": In(16), "update": Out(stream.Signature(update_layout)),
             "doorbell": Out(stream.Signature(doorbell_layout)), "rings": In(RINGS),
@@ -232,7 +232,7 @@ class Sequencer(wiring.Component):
                         m.next = "drain"
             with m.State("drain"):
                 with m.If(retire.empty):
-                    m.d.comb += self.stopped.eq(reason == Cause.NONE)
+                    m.d.comb += [self.stopped.eq(reason == Cause.NONE), self.failed.eq(reason != Cause.NONE)]
                     m.d.sync += cause.eq(reason)
                     m.next = "idle"
         self._entry(m, instruction, retire.i.payload)

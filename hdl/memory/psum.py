@@ -7,6 +7,8 @@ from amaranth.lib.wiring import In, Out
 from ..arith.add import Add
 from ..arith.layouts import pack, partial_sum_layout
 from ..emit import place
+from .crossbar import group_size
+from .local_access import access_port
 from .sram import SRAM
 
 __all__ = ["PartialSumColumn", "PartialSumBuffer", "ACCUMULATE_DISTANCE", "destination_layout", "read_layout"]
@@ -23,10 +25,12 @@ def destination_layout(core):
 
     ``commit`` says that there is a sum at all, which is not so for the first three passes of an fp32 column and for a
     cycle without a wave; ``last`` that it ends an instruction. With ``integer`` or ``transpose``
-    the sum is 32 raw bits; integers accumulate modulo 2**32, transposes never do.
+    the sum is 32 raw bits; integers accumulate modulo 2**32, transposes never do. ``count_special``: count it where it is
+    NaN or infinite and not raw.
     """
     return data.StructLayout({
-        "commit": 1, "last": 1, "accumulate": 1, "integer": 1, "transpose": 1, "columns": core.cols.bit_length(),
+        "commit": 1, "last": 1, "accumulate": 1, "integer": 1, "transpose": 1, "count_special": 1,
+        "columns": core.cols.bit_length(),
         **_word_fields(core),
     })
 
@@ -45,9 +49,10 @@ class PartialSumColumn(wiring.Component):
 
     A sum overwrites its word or is added to it, old + new (rule N3). The word can be read, and accumulated onto,
     :data:`ACCUMULATE_DISTANCE` cycles later. A read must not name a bank on which sums are on their way; whoever issues
-    both keeps them apart.
+    both keeps them apart. An access is a read that need not be kept apart: it waits where the old word of a sum is fetched from
+    its bank, and finds sums that are on their way or does not.
 
-    Latency: read 1 cycle. Throughput: one sum a cycle, and one read a cycle from another bank.
+    Latency: read and access 1 cycle. Throughput: one sum a cycle, and one read or access a cycle from another bank.
 
     Parameters
     ----------
@@ -61,7 +66,11 @@ class PartialSumColumn(wiring.Component):
     destination : In(destination_layout)
     read : In(read_layout)
     read_data : Out(32)
-        Held until the next read.
+        Held until the next read or access.
+    access : In(read_layout), access_ready : Out(1)
+        Whether the access is made in this cycle.
+    special_i, special_o : In, Out
+        Running count along the columns of results that are counted, a cycle from column to column.
     """
 
     module_name = "onc_psum_column"
@@ -72,11 +81,13 @@ class PartialSumColumn(wiring.Component):
             "column": In(max(1, (core.cols - 1).bit_length())),
             "sum": In(partial_sum_layout), "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS),
+            "access": In(read_layout(core)), "access_ready": Out(1),
+            "special_i": In(core.cols.bit_length()), "special_o": Out(core.cols.bit_length()),
         })
 
     def elaborate(self, platform):
         m = Module()
-        destination = self.destination
+        destination, access = self.destination, self.access
         writes = Signal()
         m.d.comb += writes.eq(destination.commit & (self.column < destination.columns))
 
@@ -88,15 +99,20 @@ class PartialSumColumn(wiring.Component):
         is_raw = destination.integer | destination.transpose
         m.d.sync += new.eq(Mux(is_raw, self.sum.as_value()[RAW_BITS], pack(self.sum)))
 
+        fetching = Signal()
+        m.d.comb += [fetching.eq(writes & destination.accumulate),
+                     self.access_ready.eq(~self.read.enable & ~(fetching & (destination.bank == access.bank)))]
+        accesses = access.enable & self.access_ready
         banks = []
         for index in range(self._core.psum_banks):
             bank = SRAM(WORD_BITS, self._core.psum_bank_words)
             m.submodules[f"bank_{index}"] = place(platform, bank)
             banks.append(bank)
-            fetches = writes & destination.accumulate & (destination.bank == index)
+            fetches = fetching & (destination.bank == index)
             m.d.comb += [
-                bank.read_enable.eq(fetches | (self.read.enable & (self.read.bank == index))),
-                bank.read_address.eq(Mux(fetches, destination.offset, self.read.offset)),
+                bank.read_enable.eq(fetches | (self.read.enable & (self.read.bank == index))
+                                    | (accesses & (access.bank == index))),
+                bank.read_address.eq(Mux(fetches, destination.offset, Mux(self.read.enable, self.read.offset, access.offset))),
                 bank.write_enable.eq(stores & (storing.bank == index)),
                 bank.write_address.eq(storing.offset),
                 bank.write_data.eq(result),
@@ -116,7 +132,13 @@ class PartialSumColumn(wiring.Component):
         shown = Signal.like(self.read.bank)
         with m.If(self.read.enable):
             m.d.sync += shown.eq(self.read.bank)
+        with m.Elif(accesses):
+            m.d.sync += shown.eq(access.bank)
         m.d.comb += self.read_data.eq(words[shown])
+
+        counted = Signal()
+        m.d.comb += counted.eq(stores & storing.count_special & ~storing.integer & ~storing.transpose & result[23:31].all())
+        m.d.sync += self.special_o.eq(self.special_i + counted)
         return m
 
 
@@ -125,7 +147,7 @@ class PartialSumBuffer(wiring.Component):
 
     Latency: a destination reaches column j after j cycles; a read gives all partitions' words after 1 cycle;
     ``retired`` comes when the word of the last column is stored, ``cols + 2`` cycles after the destination.
-    Throughput: one column of sums and one read a cycle.
+    Throughput: one column of sums and one read a cycle; an access a cycle and group.
 
     Parameters
     ----------
@@ -133,6 +155,8 @@ class PartialSumBuffer(wiring.Component):
 
     Members
     -------
+    groups : dma_engines x In(access_port)
+        Columns stand in as many groups; an access's partition is one of the group's columns. Writes do nothing.
     sums : In, cols x partial_sum_layout
         Column j's sum j cycles after its destination.
     destination : In(destination_layout)
@@ -140,6 +164,8 @@ class PartialSumBuffer(wiring.Component):
     read_data : Out(32 * cols)
     retired : Out(1)
         High for a cycle when the last sum of an instruction is stored everywhere.
+    special : Out
+        How many results of a column of sums that left the buffer's last stage were NaN or infinite, of those to count.
     """
 
     module_name = "onc_psum"
@@ -150,26 +176,50 @@ class PartialSumBuffer(wiring.Component):
             "sums": In(core.cols * partial_sum_layout.size),
             "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS * core.cols),
-            "retired": Out(1),
+            "retired": Out(1), "special": Out(core.cols.bit_length()),
+            "groups": In(access_port()).array(core.dma_engines),
         })
 
     def elaborate(self, platform):
         m = Module()
-        columns = []
+        columns, special = [], 0
         destination = self.destination
         for index in range(self._core.cols):
             column = PartialSumColumn(self._core)
             m.submodules[f"column_{index}"] = place(platform, column)
             columns.append(column)
             m.d.comb += [column.column.eq(index), column.sum.eq(self.sums.word_select(index, partial_sum_layout.size)),
-                         column.destination.eq(destination), column.read.eq(self.read)]
+                         column.destination.eq(destination), column.read.eq(self.read), column.special_i.eq(special)]
+            special = column.special_o
             onward = Signal.like(destination, name=f"destination_{index + 1}")
             m.d.sync += onward.eq(destination)
             destination = onward
-        m.d.comb += self.read_data.eq(Cat(column.read_data for column in columns))
+        m.d.comb += [self.read_data.eq(Cat(column.read_data for column in columns)), self.special.eq(special)]
+        self._access(m, columns)
 
         # The last column's word is written at the end of the second cycle after its destination.
         ends = Signal(ACCUMULATE_DISTANCE - 1)
         m.d.sync += ends.eq(Cat(destination.commit & destination.last, ends))
         m.d.comb += self.retired.eq(ends[-1])
         return m
+
+    def _access(self, m, columns):
+        """Each group's access goes to one of its columns; the word stands in both halves of the answer."""
+        core = self._core
+        each = group_size(core, core.cols)
+        for index, group in enumerate(self.groups):
+            access, own = group.access, columns[index * each:(index + 1) * each]
+            place_in_group = Signal(range(max(2, each)), name=f"place_{index}")
+            shown = Signal.like(place_in_group, name=f"shown_{index}")
+            m.d.comb += place_in_group.eq(access.partition - index * each)
+            m.d.sync += shown.eq(place_in_group)
+            word = Cat(self.read.offset, self.read.bank)
+            place = access.offset[WORD_BITS.bit_length() - 4:][:len(word)]
+            for number, column in enumerate(own):
+                m.d.comb += [Cat(column.access.offset, column.access.bank).eq(place),
+                             column.access.enable.eq(group.valid & ~access.write & (place_in_group == number))]
+            if own:
+                m.d.comb += [group.ready.eq(access.write | Array(column.access_ready for column in own)[place_in_group]),
+                             group.data.eq(Array(column.read_data for column in own)[shown].replicate(2))]
+            else:
+                m.d.comb += group.ready.eq(1)

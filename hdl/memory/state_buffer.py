@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..emit import place
+from .crossbar import group_size
 from .local_access import LANE_BITS, WORD_BITS, access_port
 from .partition import Partition, word_address_bits
 
@@ -68,7 +69,7 @@ class StateBuffer(wiring.Component):
             Cat(side.enable & side.ready & (side.address[:bits] == bank) for side in (moving, stationary)).any()
             for bank in range(core.sbuf_banks)))
 
-        each = -(-core.rows // len(groups))
+        each = group_size(core, core.rows)
         moving_data, stationary_data, access_data = [], [], []
         m.d.comb += [group.ready.eq(group.access.write | ~taken.bit_select(bank_of[index], 1))
                      for index, group in enumerate(groups)]

@@ -7,10 +7,11 @@ from amaranth.lib.wiring import In, Out
 from spec.tensor import WEIGHTS_PER_CYCLE
 
 from ..emit import place
+from ..memory.local_access import access_port
 from ..memory.psum import PartialSumBuffer
 from .array import SystolicArray
 from .feeder import RowFeeder
-from .issue import TensorIssue, command_layout
+from .issue import TensorIssue, command_layout, starved_layout
 from .operand import OperandShapes
 from .wave import buffer_depth
 
@@ -23,9 +24,11 @@ def counters_layout():
     """What the engine counts, in cycles, since reset or ``counters_clear``; each wraps at 2**32.
 
     ``multiplying``: a wave was issued, a quarter of an fp32 column included. ``loading``: weights were issued.
-    ``idle``: neither. ``span``: from the first wave to the last, both included.
+    ``idle``: neither. ``span``: from the first wave to the last, both included. ``no_moving``, ``no_weights``,
+    ``no_instruction``: cycles of the span without a wave, by what it lacked.
     """
-    return data.StructLayout({name: COUNTER_BITS for name in ("multiplying", "loading", "idle", "span")})
+    names = ("multiplying", "loading", "idle", "span", *starved_layout.members)
+    return data.StructLayout({name: COUNTER_BITS for name in names})
 
 
 def read_latency(core):
@@ -58,6 +61,12 @@ class TensorEngine(wiring.Component):
         ``rows`` slots: one column.
     results : Out(stream)
         ``cols`` words of 32 bits: one word of each partition.
+    groups : dma_engines x In(access_port)
+        Reads of the partial-sum buffer; see :class:`hdl.memory.psum.PartialSumBuffer`.
+    retired : Out(1)
+        For one cycle, the last sum of a MULTIPLY is stored.
+    special : Out
+        How many results were stored just now that are to be counted and are NaN or infinite.
     counters : Out(counters_layout)
     counters_clear : In(1)
     """
@@ -72,6 +81,8 @@ class TensorEngine(wiring.Component):
             "stationary": In(stream.Signature(core.rows * WEIGHTS_PER_CYCLE * core.slot_bits)),
             "moving": In(stream.Signature(core.rows * core.slot_bits)),
             "results": Out(stream.Signature(32 * core.cols)),
+            "groups": In(access_port()).array(core.dma_engines),
+            "retired": Out(1), "special": Out(core.cols.bit_length()),
             "counters": Out(counters_layout()), "counters_clear": In(1),
         })
 
@@ -128,8 +139,11 @@ class TensorEngine(wiring.Component):
             issue.command.payload.eq(self.command.payload), issue.command.valid.eq(self.command.valid),
             self.command.ready.eq(issue.command.ready), issue.retired.eq(psum.retired),
             self.results.payload.eq(psum.read_data), self.results.valid.eq(issue.read_valid),
-            issue.read_ready.eq(self.results.ready),
+            issue.read_ready.eq(self.results.ready), self.retired.eq(psum.retired), self.special.eq(psum.special),
         ]
+        for outer, inner in zip(self.groups, psum.groups):
+            m.d.comb += [inner.valid.eq(outer.valid), inner.access.eq(outer.access), outer.ready.eq(inner.ready),
+                         outer.data.eq(inner.data)]
         self._count(m, issue)
         return m
 
@@ -165,7 +179,13 @@ class TensorEngine(wiring.Component):
             counters.idle.eq(counters.idle + ~(issued | issue.load.active)),
             started.eq(started | issued), since_first.eq(since_first + (started | issued)),
         ]
+        # Whether a cycle belongs to the span is known only when a later wave comes.
+        waits = {name: Signal(COUNTER_BITS, name=f"waits_{name}") for name in starved_layout.members}
+        for name, wait in waits.items():
+            m.d.sync += wait.eq(wait + (started & issue.starved[name]))
         with m.If(issued):
-            m.d.sync += counters.span.eq(since_first + 1)
+            m.d.sync += [counters.span.eq(since_first + 1),
+                         *(counters[name].eq(counters[name] + wait) for name, wait in waits.items()),
+                         *(wait.eq(0) for wait in waits.values())]
         with m.If(self.counters_clear):
-            m.d.sync += [counters.eq(0), since_first.eq(0), started.eq(0)]
+            m.d.sync += [counters.eq(0), since_first.eq(0), started.eq(0), *(wait.eq(0) for wait in waits.values())]

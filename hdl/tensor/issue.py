@@ -12,7 +12,7 @@ from ..memory.psum import ACCUMULATE_DISTANCE, read_layout
 from .operand import OperandShapes
 from .wave import WaveShapes, buffer_depth
 
-__all__ = ["TensorIssue", "command_layout"]
+__all__ = ["TensorIssue", "command_layout", "starved_layout"]
 
 QUEUE_DEPTH = 4
 READ_TAG_BITS = 4
@@ -26,6 +26,10 @@ def _older(age, oldest):
 def command_layout(core):
     """The command as a structure; see :func:`spec.tensor.command_fields`."""
     return data.StructLayout(dict(command_fields(core)))
+
+
+starved_layout = data.StructLayout({"no_moving": 1, "no_weights": 1, "no_instruction": 1})
+"""What the next wave lacks: its moving operand, its weights, or the MULTIPLY that asks for it."""
 
 
 class TensorIssue(wiring.Component):
@@ -55,6 +59,8 @@ class TensorIssue(wiring.Component):
         The last word read has been taken, or is being taken.
     read_valid : Out(1)
         A word read is waiting to be taken.
+    starved : Out(starved_layout)
+        Why there is no wave in this cycle, where that is for want of something.
     """
 
     module_name = "onc_tensor_issue"
@@ -67,7 +73,7 @@ class TensorIssue(wiring.Component):
             "command": In(stream.Signature(command_layout(core))),
             "moving_level": In(level), "stationary_level": In(level),
             "wave": Out(self._shapes.wave), "load": Out(self._shapes.load), "read": Out(read_layout(core)),
-            "retired": In(1), "read_ready": In(1), "read_valid": Out(1),
+            "retired": In(1), "read_ready": In(1), "read_valid": Out(1), "starved": Out(starved_layout),
         })
 
     def elaborate(self, platform):
@@ -145,6 +151,7 @@ class TensorIssue(wiring.Component):
             destination.accumulate.eq(command.accumulate), destination.integer.eq(weights.integer),
             destination.transpose.eq(weights.transpose), destination.columns.eq(weights.columns),
             destination.bank.eq(command.bank), destination.offset.eq(command.offset),
+            destination.count_special.eq(command.count_special),
         ]
         new_read = read_queue.entry
         m.d.comb += [new_read.multiply_tag.eq(multiplies), new_read.count.eq(command.count),
@@ -270,6 +277,11 @@ class TensorIssue(wiring.Component):
         issues = Signal()
         m.d.comb += issues.eq(queue.r_rdy & (~first | may_start) & ~clash
                               & (entry.destination.transpose | (self.moving_level != 0)))
+        lacks_weights = first & entry.swap & ~weights_lead
+        m.d.comb += [
+            self.starved.no_instruction.eq(~queue.r_rdy), self.starved.no_weights.eq(queue.r_rdy & lacks_weights),
+            self.starved.no_moving.eq(queue.r_rdy & ~lacks_weights & ~entry.destination.transpose & (self.moving_level == 0)),
+        ]
         pops = issues & last_step
         pointer = self._pointer(m, "moving_pointer", pops & ~entry.destination.transpose)
         with m.If(issues):

@@ -1,0 +1,194 @@
+"""A NeuronCore: instruction streams, semaphores, the tensor unit, both buffers and DMA engines, between a host and memory."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from spec.dma import ENGINE_BYTES, RINGS
+from spec.isa import STREAMS
+from spec.memory import ADDRESS_BITS
+from spec.registers import WINDOW_BITS
+
+from .axi import axi_read_signature, axi_signature
+from .control.fetch import FETCH_ID_BITS, InstructionFetch
+from .control.host_port import HOST_ID_BITS, HostPort
+from .control.host_registers import HostRegisters
+from .control.semaphores import Semaphores
+from .control.sequencer import Sequencer
+from .dma.engine import DMA_ID_BITS, DMAEngine
+from .emit import place
+from .memory.crossbar import AccessCrossbar
+from .memory.state_buffer import StateBuffer
+from .round_robin import RoundRobin
+from .tensor.unit import TensorUnit
+
+__all__ = ["NeuronCore"]
+
+_COUNTER_BITS = 32
+_WORD_BITS = 8 * ENGINE_BYTES
+
+
+class NeuronCore(wiring.Component):
+    """Runs programs from memory; semantics of ``docs/isa.md``, ``spec.dma`` and ``docs/registers.md``.
+
+    Ring r belongs to DMA engine r modulo the number of engines. Streams, DMA engines and the host share the semaphores, an
+    update a cycle in turn.
+
+    Parameters
+    ----------
+    core : spec.config.CoreConfig
+
+    Members
+    -------
+    host : In(axi_signature)
+        The register window, 32 bits wide.
+    fetch : Out(axi_read_signature)
+        Instructions of all streams.
+    dma_<number> : Out(axi_signature)
+        One for each DMA engine.
+    interrupt : Out(1)
+    """
+
+    module_name = "onc_core"
+
+    def __init__(self, core):
+        self._core = core
+        memory = axi_signature(ADDRESS_BITS, _WORD_BITS, DMA_ID_BITS)
+        super().__init__({
+            "host": In(axi_signature(WINDOW_BITS, 32, HOST_ID_BITS)),
+            "fetch": Out(axi_read_signature(ADDRESS_BITS, _WORD_BITS, FETCH_ID_BITS)),
+            **{f"dma_{index}": Out(memory) for index in range(core.dma_engines)}, "interrupt": Out(1)})
+
+    @property
+    def facts(self):
+        """Parameters for the manifest."""
+        core = self._core
+        return {"formats": list(core.formats), "pair_formats": list(core.pair_formats), "transpose": core.transpose,
+                "parameters": {"rows": core.rows, "cols": core.cols, "sbuf_bytes": core.sbuf_bytes,
+                               "psum_banks": core.psum_banks, "psum_bank_bytes": core.psum_bank_bytes,
+                               "dma_engines": core.dma_engines}}
+
+    def elaborate(self, platform):
+        m = Module()
+        core = self._core
+        m.submodules.port = place(platform, port := HostPort())
+        m.submodules.registers = place(platform, registers := HostRegisters(core))
+        m.submodules.fetch = place(platform, fetch := InstructionFetch(len(STREAMS)))
+        m.submodules.semaphores = place(platform, semaphores := Semaphores(len(STREAMS) + 1, core.dma_engines))
+        m.submodules.tensor = place(platform, tensor := TensorUnit(core))
+        m.submodules.sbuf = place(platform, sbuf := StateBuffer(core))
+        m.submodules.crossbar = place(platform, crossbar := AccessCrossbar(core))
+        connect(m, flipped(self.host), port.memory)
+        connect(m, port.bus, registers.bus)
+        connect(m, fetch.memory, flipped(self.fetch))
+        connect(m, tensor.moving, sbuf.moving)
+        connect(m, tensor.stationary, sbuf.stationary)
+
+        sequencers = self._sequencers(m, platform, registers, fetch, semaphores, tensor)
+        engines = self._engines(m, platform, registers, semaphores, tensor, crossbar, sbuf)
+        self._doorbells(m, registers, sequencers, engines)
+        host = len(STREAMS)
+        connect(m, registers.update, semaphores.update[host])
+        m.d.comb += [semaphores.read[host].semaphore.eq(registers.semaphore_number),
+                     registers.semaphore_value.eq(semaphores.read[host].value), self.interrupt.eq(registers.interrupt)]
+        self._events(m, registers, sequencers, engines)
+        self._counters(m, registers, sequencers, engines, tensor)
+        return m
+
+    def _sequencers(self, m, platform, registers, fetch, semaphores, tensor):
+        sequencers = []
+        for index, name in enumerate(STREAMS):
+            sequencer = Sequencer(name)
+            m.submodules[f"stream_{name}"] = place(platform, sequencer)
+            sequencers.append(sequencer)
+            connect(m, sequencer.fetch_request, fetch.request[index])
+            connect(m, fetch.response[index], sequencer.fetch_response)
+            connect(m, sequencer.update, semaphores.update[index])
+            breakpoint_high = registers.stream_breakpoint_high[index]
+            m.d.comb += [
+                semaphores.read[index].semaphore.eq(sequencer.semaphore),
+                sequencer.semaphore_value.eq(semaphores.read[index].value),
+                sequencer.control.as_value().eq(Mux(registers.stream_command_written[index], registers.stream_command, 0)),
+                sequencer.start_address.eq(Cat(registers.stream_start_low[index], registers.stream_start_high[index])),
+                sequencer.breakpoint_address.eq(Cat(registers.stream_breakpoint_low[index], breakpoint_high)),
+                sequencer.breakpoint_enable.eq(breakpoint_high[-1]),
+                sequencer.register_number.eq(registers.stream_register_number[index]),
+                registers.stream_register_value[index].eq(sequencer.register_value),
+                registers.stream_status[index].eq(Cat(sequencer.running, sequencer.waiting, sequencer.cause,
+                                                      sequencer.semaphore)),
+                Cat(registers.stream_address_low[index], registers.stream_address_high[index]).eq(sequencer.address),
+            ]
+        first = sequencers[STREAMS.index("tensor")]
+        connect(m, first.issue, tensor.issue)
+        m.d.comb += [
+            *(inner.eq(outer) for inner, outer in zip(tensor.offsets, first.offsets)), first.accepted.eq(tensor.accepted),
+            first.refused.eq(tensor.refused), first.load_done.eq(tensor.load_done),
+            first.multiply_done.eq(tensor.multiply_done)]
+        return sequencers
+
+    def _engines(self, m, platform, registers, semaphores, tensor, crossbar, sbuf):
+        engines = []
+        for index in range(self._core.dma_engines):
+            engine = DMAEngine(self._core)
+            m.submodules[f"dma_{index}"] = place(platform, engine)
+            engines.append(engine)
+            connect(m, engine.memory, flipped(getattr(self, f"dma_{index}")))
+            connect(m, engine.port, crossbar.engines[index])
+            connect(m, crossbar.sbuf[index], sbuf.groups[index])
+            connect(m, crossbar.psum[index], tensor.groups[index])
+            connect(m, engine.update, semaphores.update[len(STREAMS) + 1 + index])
+            m.d.comb += engine.written.eq(tensor.written)
+        for number in range(RINGS):
+            ring = self._ring(engines, number)
+            m.d.comb += [
+                ring.base.eq(Cat(registers.ring_base_low[number], registers.ring_base_high[number])),
+                ring.size.eq(registers.ring_size[number]), ring.restart.eq(registers.ring_size_written[number]),
+                registers.ring_pending[number].eq(ring.pending), registers.ring_status[number].eq(ring.cause),
+                Cat(registers.ring_address_low[number], registers.ring_address_high[number]).eq(ring.address),
+            ]
+        return engines
+
+    @staticmethod
+    def _ring(engines, number):
+        return engines[number % len(engines)].ring[number // len(engines)]
+
+    def _doorbells(self, m, registers, sequencers, engines):
+        """One ring is rung in a cycle: the host's turn comes first."""
+        m.submodules.doorbell_turn = turn = RoundRobin(len(sequencers))
+        by_host = Signal()
+        number, descriptors = Signal(range(RINGS)), Signal(16)
+        has_size = Cat(registers.ring_size[ring][:16] != 0 for ring in range(RINGS))
+        m.d.comb += [by_host.eq(Cat(registers.ring_doorbell_written).any()), turn.taken.eq(~by_host)]
+        for index, sequencer in enumerate(sequencers):
+            m.d.comb += [turn.requests[index].eq(sequencer.doorbell.valid), sequencer.rings.eq(has_size),
+                         sequencer.doorbell.ready.eq(turn.grants[index] & ~by_host)]
+            with m.If(turn.grants[index]):
+                m.d.comb += [number.eq(sequencer.doorbell.payload.ring), descriptors.eq(sequencer.doorbell.payload.descriptors)]
+        for index in range(RINGS):
+            ring = self._ring(engines, index)
+            m.d.comb += [
+                ring.doorbell.eq(registers.ring_doorbell_written[index] | (turn.any & ~by_host & (number == index))),
+                ring.descriptors.eq(Mux(by_host, registers.ring_doorbell, descriptors))]
+
+    @staticmethod
+    def _events(m, registers, sequencers, engines):
+        notify = Cat(*(sequencer.notify for sequencer in sequencers), *(engine.notify for engine in engines))
+        m.d.comb += registers.event.eq(Cat(
+            notify.any(), Cat(sequencer.failed for sequencer in sequencers).any(),
+            Cat(engine.ring_failed for engine in engines).any(), Cat(sequencer.stopped for sequencer in sequencers).any()))
+        notifications = Signal(_COUNTER_BITS)
+        m.d.sync += notifications.eq(notifications + sum(notify))
+        m.d.comb += registers.notifications.eq(notifications)
+
+    @staticmethod
+    def _counters(m, registers, sequencers, engines, tensor):
+        clear = registers.counters_clear_written
+        waiting = sequencers[STREAMS.index("tensor")].waiting
+        counted = {"cycles": 1, "waiting": waiting, "bytes_read": sum(engine.bytes_read for engine in engines),
+                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special}
+        for name, amount in counted.items():
+            counter = Signal(_COUNTER_BITS, name=name)
+            m.d.sync += counter.eq(Mux(clear, 0, counter + amount))
+            m.d.comb += getattr(registers, name).eq(counter)
+        m.d.comb += [tensor.counters_clear.eq(clear),
+                     *(getattr(registers, name).eq(tensor.counters[name]) for name, _ in tensor.counters.shape())]
