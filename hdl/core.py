@@ -46,7 +46,8 @@ class NeuronCore(wiring.Component):
         Instructions of all streams.
     dma_<number> : Out(axi_signature)
         One for each DMA engine.
-    interrupt : Out(1)
+    irq : Out(1)
+        The interrupt, as long as a bit of ``interrupt_status`` is set and enabled.
     """
 
     module_name = "onc_core"
@@ -57,7 +58,7 @@ class NeuronCore(wiring.Component):
         super().__init__({
             "host": In(axi_signature(WINDOW_BITS, 32, HOST_ID_BITS)),
             "fetch": Out(axi_read_signature(ADDRESS_BITS, _WORD_BITS, FETCH_ID_BITS)),
-            **{f"dma_{index}": Out(memory) for index in range(core.dma_engines)}, "interrupt": Out(1)})
+            **{f"dma_{index}": Out(memory) for index in range(core.dma_engines)}, "irq": Out(1)})
 
     @property
     def facts(self):
@@ -90,7 +91,7 @@ class NeuronCore(wiring.Component):
         host = len(STREAMS)
         connect(m, registers.update, semaphores.update[host])
         m.d.comb += [semaphores.read[host].semaphore.eq(registers.semaphore_number),
-                     registers.semaphore_value.eq(semaphores.read[host].value), self.interrupt.eq(registers.interrupt)]
+                     registers.semaphore_value.eq(semaphores.read[host].value), self.irq.eq(registers.interrupt)]
         self._events(m, registers, sequencers, engines)
         self._counters(m, registers, sequencers, engines, tensor)
         return m

@@ -1,6 +1,6 @@
 """What can go wrong in a run of a design."""
 
-__all__ = ["SimulationError", "StreamRuleBroken", "OutOfCycles", "BenchFailed"]
+__all__ = ["SimulationError", "StreamRuleBroken", "BusRuleBroken", "OutOfCycles", "HostError", "BenchFailed"]
 
 
 class SimulationError(RuntimeError):
@@ -9,6 +9,14 @@ class SimulationError(RuntimeError):
 
 class StreamRuleBroken(SimulationError):
     """The design dropped ``valid``, or changed a payload, before it was accepted."""
+
+
+class BusRuleBroken(SimulationError):
+    """The design broke a rule of the AXI4 bus."""
+
+
+class HostError(SimulationError):
+    """The design answered an access of the host with an error, or not at all."""
 
 
 class OutOfCycles(SimulationError):

@@ -2,6 +2,7 @@
 // onc_ports.h, written for each design, defines ONC_PORTS: one ONC_PORT(name) for each port, in the design's order, and
 // ONC_CLOCK(top), an lvalue of the clock where the design has one.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -11,6 +12,7 @@
 #if VM_TRACE_FST
 #include "verilated_fst_c.h"
 #endif
+#include "axi.hpp"
 #include "onc_ports.h"
 
 namespace {
@@ -26,6 +28,7 @@ struct Model {
     VerilatedContext context;
     std::unique_ptr<Vtop> top;
     uint64_t cycle = 0;  // rising edges so far
+    std::unique_ptr<axi::Memory> memory;
 #if VM_TRACE_FST
     std::unique_ptr<VerilatedFstC> trace;
 #endif
@@ -44,7 +47,7 @@ struct Model {
     void settle() { top->eval(); }
 
     // One rising edge; the inputs are applied and the design has settled. Leaves the clock low but not settled.
-    void edge() {
+    void rise() {
         dump(cycle * PERIOD);
 #ifdef ONC_CLOCK
         ONC_CLOCK(top) = 1;
@@ -53,6 +56,18 @@ struct Model {
         ONC_CLOCK(top) = 0;
 #endif
         ++cycle;
+    }
+
+    // The same with the memory, where there is one. False: the design broke a rule of the bus, and the clock did not rise.
+    bool edge() {
+        if (!memory) {
+            rise();
+            return true;
+        }
+        if (!memory->sample(cycle)) return false;
+        rise();
+        memory->drive(cycle);
+        return true;
     }
 };
 
@@ -111,7 +126,7 @@ struct Stream {  // one side of a stream in onc_streams; mirrored in sim/harness
     }
 };
 
-enum Outcome : uint64_t { FINISHED, OUT_OF_CYCLES, VALID_DROPPED, PAYLOAD_CHANGED };
+enum Outcome : uint64_t { FINISHED, OUT_OF_CYCLES, VALID_DROPPED, PAYLOAD_CHANGED, BUS_RULE_BROKEN };
 
 // A payload that is not valid means nothing: noise in its place shows a design that reads it all the same.
 void scramble(Stream& s) {
@@ -184,16 +199,29 @@ void onc_settle(Model* model) {
 
 uint64_t onc_cycle(Model* model) { return model->cycle; }
 
-void onc_step(Model* model, uint64_t cycles) {
+uint64_t onc_step(Model* model, uint64_t cycles) {
     InContext context{model};
     for (uint64_t i = 0; i < cycles; ++i) {
         model->settle();
-        model->edge();
+        if (!model->edge()) return BUS_RULE_BROKEN;
     }
     model->settle();
+    return FINISHED;
 }
 
-void onc_vectors(Model* model, const Column* inputs, uint64_t input_count, const Column* outputs, uint64_t output_count,
+// Runs until a port is not zero before a rising edge, or the cycles are used up.
+uint64_t onc_run_until(Model* model, const uint8_t* port, uint64_t bytes, uint64_t cycles) {
+    InContext context{model};
+    for (uint64_t i = 0; i <= cycles; ++i) {
+        model->settle();
+        if (std::any_of(port, port + bytes, [](uint8_t byte) { return byte != 0; })) return FINISHED;
+        if (i == cycles) break;
+        if (!model->edge()) return BUS_RULE_BROKEN;
+    }
+    return OUT_OF_CYCLES;
+}
+
+uint64_t onc_vectors(Model* model, const Column* inputs, uint64_t input_count, const Column* outputs, uint64_t output_count,
                  uint64_t from, uint64_t to) {
     InContext context{model};
     for (uint64_t row = from; row < to; ++row) {
@@ -202,9 +230,10 @@ void onc_vectors(Model* model, const Column* inputs, uint64_t input_count, const
         model->settle();
         for (uint64_t i = 0; i < output_count; ++i)
             copy(outputs[i].rows + row * outputs[i].bytes, outputs[i].port, outputs[i].bytes);
-        model->edge();
+        if (!model->edge()) return BUS_RULE_BROKEN;
     }
     model->settle();
+    return FINISHED;
 }
 
 // Runs until every stream is complete or the cycles are used up; broken receives the stream that broke a rule.
@@ -230,12 +259,30 @@ uint64_t onc_streams(Model* model, Stream* inputs, uint64_t input_count, Stream*
                 *broken = i;
                 return rule;
             }
-        model->edge();
+        if (!model->edge()) return BUS_RULE_BROKEN;
     }
     for (uint64_t i = 0; i < output_count; ++i) *outputs[i].ready = 0;
     model->settle();
     return outcome;
 }
+
+void onc_memory(Model* model, const axi::Settings* settings) { model->memory = std::make_unique<axi::Memory>(*settings); }
+
+void onc_memory_manager(Model* model, const axi::Field* fields, const char* name) {
+    model->memory->managers.emplace_back(*model->memory, fields, name);
+}
+
+void onc_memory_faulty(Model* model, const axi::Range* ranges, uint64_t count) {
+    model->memory->faulty.assign(ranges, ranges + count);
+}
+
+void onc_memory_statistics(Model* model, uint64_t manager, axi::Statistics* statistics) {
+    *statistics = model->memory->managers[manager].counted;
+}
+
+const char* onc_memory_error(Model* model) { return model->memory->error.c_str(); }
+
+void onc_memory_reset(Model* model) { model->memory->reset(); }
 
 #if VM_TRACE_FST
 void onc_trace_open(Model* model, const char* path) {

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from sim import cache, toolchain, verilate
 
-__all__ = ["PortPlace", "Column", "Stream", "FINISHED", "OUT_OF_CYCLES", "VALID_DROPPED", "PAYLOAD_CHANGED", "build",
-           "load"]
+__all__ = ["PortPlace", "Column", "Stream", "MemorySettings", "MemoryRange", "MemoryStatistics", "FINISHED", "OUT_OF_CYCLES",
+           "VALID_DROPPED", "PAYLOAD_CHANGED", "BUS_RULE_BROKEN", "build", "load"]
 
-FINISHED, OUT_OF_CYCLES, VALID_DROPPED, PAYLOAD_CHANGED = range(4)
+FINISHED, OUT_OF_CYCLES, VALID_DROPPED, PAYLOAD_CHANGED, BUS_RULE_BROKEN = range(5)
 
-_SOURCE = Path(__file__).with_name("harness.cpp")
+_SOURCE, _MEMORY = (Path(__file__).with_name(name) for name in ("harness.cpp", "axi.hpp"))
 _WORD = ctypes.c_uint64
 
 
@@ -32,6 +32,26 @@ class Stream(ctypes.Structure):
     _fields_ = [*((name, ctypes.c_void_p) for name in ("payload", "valid", "ready", "rows", "held")),
                 *((name, _WORD) for name in ("bytes", "top_mask", "count", "done", "stall", "random", "first", "last",
                                              "waiting"))]
+
+
+class MemorySettings(ctypes.Structure):
+    """``axi::Settings``."""
+
+    _fields_ = [("bytes", ctypes.c_void_p), ("rst", ctypes.c_void_p),
+                *((name, _WORD) for name in ("size", "latency_low", "latency_high", "stall", "reorder", "random"))]
+
+
+class MemoryRange(ctypes.Structure):
+    """``axi::Range``."""
+
+    _fields_ = [("first", _WORD), ("end", _WORD)]
+
+
+class MemoryStatistics(ctypes.Structure):
+    """``axi::Statistics``."""
+
+    _fields_ = [(name, _WORD) for name in ("read_bursts", "write_bursts", "read_beats", "write_beats", "bytes_read",
+                                           "bytes_written", "most_reads", "most_writes")]
 
 
 def build(emission, hierarchical, trace):
@@ -60,12 +80,12 @@ def build(emission, hierarchical, trace):
         verilate.verilate(build, emission, control, arguments)
         (build.folder / "onc_ports.h").write_text(_ports_header(emission, verilate.cpp_names(build.folder)))
         verilate.compile_design(build)
-        build.run(["g++", "-shared", "-Wl,-Bsymbolic", *verilate.compile_flags(trace), _SOURCE, "obj/libVtop.a",
-                   library, "-o", "model.so"], env=toolchain.environment())
+        build.run(["g++", "-shared", "-Wl,-Bsymbolic", *verilate.compile_flags(trace), f"-I{_SOURCE.parent}", _SOURCE,
+                   "obj/libVtop.a", library, "-o", "model.so"], env=toolchain.environment())
         cache.keep_only(build.folder, "model.so")
 
     key = verilate.build_key(emission, control=control, arguments=arguments, runtime=library.parent.name,
-                             harness=_SOURCE.read_text())
+                             harness=[_SOURCE.read_text(), _MEMORY.read_text()])
     return cache.entry("model", key, make, f"the model of {emission.top}") / "model.so"
 
 
@@ -88,10 +108,17 @@ def load(library):
         "onc_ports": (None, [model, ctypes.POINTER(PortPlace)]),
         "onc_settle": (None, [model]),
         "onc_cycle": (count, [model]),
-        "onc_step": (None, [model, count]),
-        "onc_vectors": (None, [model, ctypes.POINTER(Column), count, ctypes.POINTER(Column), count, count, count]),
+        "onc_step": (count, [model, count]),
+        "onc_run_until": (count, [model, ctypes.c_void_p, count, count]),
+        "onc_vectors": (count, [model, ctypes.POINTER(Column), count, ctypes.POINTER(Column), count, count, count]),
         "onc_streams": (count, [model, ctypes.POINTER(Stream), count, ctypes.POINTER(Stream), count, count,
                                 ctypes.POINTER(count)]),
+        "onc_memory": (None, [model, ctypes.POINTER(MemorySettings)]),
+        "onc_memory_manager": (None, [model, ctypes.POINTER(PortPlace), ctypes.c_char_p]),
+        "onc_memory_faulty": (None, [model, ctypes.POINTER(MemoryRange), count]),
+        "onc_memory_statistics": (None, [model, count, ctypes.POINTER(MemoryStatistics)]),
+        "onc_memory_error": (ctypes.c_char_p, [model]),
+        "onc_memory_reset": (None, [model]),
         "onc_trace_open": (None, [model, ctypes.c_char_p]),
         "onc_trace_close": (None, [model]),
     }

@@ -6,6 +6,7 @@ import weakref
 from pathlib import Path
 
 from sim import harness, rows
+from sim.errors import BusRuleBroken, OutOfCycles
 from sim.pace import paced
 from sim.streams import StreamRun
 
@@ -27,6 +28,8 @@ class Model:
         The design.
     ports : dict of str to hdl.emit.Port
         Its ports by name.
+    memory : sim.memory.Memory or None
+        What serves its AXI4 ports.
     """
 
     @classmethod
@@ -64,6 +67,7 @@ class Model:
         self._places = {port.name: place.place for port, place in zip(emission.ports, places)}
         self._settled = False
         self._run = None  # the stream run that is not finished
+        self.memory = None
 
     @property
     def cycle(self):
@@ -73,6 +77,8 @@ class Model:
     def reset(self, cycles=2):
         """Hold ``rst`` high for some cycles, with every driven ``valid`` and ``ready`` low; ends an unfinished run."""
         self._run = None
+        if self.memory:
+            self.memory.reset()
         for name, port in self.ports.items():
             if port.direction == "input" and port.width == 1 and name.endswith(("__valid", "__ready")):
                 self.poke(name, 0)
@@ -106,8 +112,35 @@ class Model:
     def step(self, cycles=1):
         """Run some cycles with the inputs as they are."""
         self._refuse_unfinished()
-        self._code.onc_step(self._model, cycles)
+        self._check_bus(self._code.onc_step(self._model, cycles))
         self._settled = True
+
+    def run_until(self, port, limit, progress=None):
+        """Run until a port is not zero.
+
+        Returns
+        -------
+        int
+            Cycles that were run; 0 where it was so at once.
+
+        Raises
+        ------
+        sim.errors.OutOfCycles
+            It was zero for ``limit`` cycles.
+        """
+        self._refuse_unfinished()
+        size, begins, outcome = rows.row_bytes(self._port(port).width), self.cycle, harness.OUT_OF_CYCLES
+        for begin, end in paced(limit):
+            outcome = self._code.onc_run_until(self._model, self._places[port], size, end - begin)
+            self._check_bus(outcome)
+            if progress:
+                progress(self.cycle - begins, limit)
+            if outcome == harness.FINISHED:
+                break
+        self._settled = True
+        if outcome != harness.FINISHED:
+            raise OutOfCycles(f"{port} of {self.emission.top} was zero for {limit} cycles")
+        return self.cycle - begins
 
     def vectors(self, inputs, outputs, cycles=None, progress=None):
         """Apply one row of every input array in each cycle, and read the outputs in the same cycle.
@@ -155,7 +188,7 @@ class Model:
         sources, targets = self._columns(given), self._columns(taken)
         for begin, end in paced(cycles, filled):
             driven = len(sources) if begin < filled else 0
-            self._code.onc_vectors(self._model, sources, driven, targets, len(targets), begin, end)
+            self._check_bus(self._code.onc_vectors(self._model, sources, driven, targets, len(targets), begin, end))
             if progress:
                 progress(end, cycles)
         self._settled = True
@@ -223,6 +256,11 @@ class Model:
         if not self._settled:
             self._code.onc_settle(self._model)
             self._settled = True
+
+    def _check_bus(self, outcome):
+        if outcome == harness.BUS_RULE_BROKEN:
+            self._settled = False
+            raise BusRuleBroken(self._code.onc_memory_error(self._model).decode())
 
     def _refuse_unfinished(self):
         if self._run:

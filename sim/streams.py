@@ -76,6 +76,7 @@ class StreamRun:
         for begin, end in paced(max_cycles):
             outcome = model._code.onc_streams(model._model, self._inputs, len(self._inputs), self._outputs,
                                               len(self._outputs), end - begin, broken)
+            model._check_bus(outcome)
             self.cycles = model.cycle - self.start
             if progress:
                 progress(sum(state.done for state in self._states.values()),

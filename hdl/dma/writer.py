@@ -1,11 +1,11 @@
 """Writes runs to memory or the state buffer, and adds to what is there."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.dma import ENGINE_BYTES
-from spec.memory import OFFSET_BITS
+from spec.memory import OFFSET_BITS, PARTITION_BITS
 
 from ..arith.add import Add
 from ..emit import place
@@ -87,18 +87,17 @@ class Writer(wiring.Component):
         self._old(m, at, lane, add, total, sum_ready)
         unanswered = Signal(range(_MOST_UNANSWERED + 2))
         address_free, word_free = (~channel.valid | channel.ready for channel in (self.address, self.word))
-        begins = Signal()
+        begins, is_write = Signal(), Signal()
         with m.If(self.local):
             with m.If(self.i.valid & ready_to_write):
-                m.d.comb += [port.valid.eq(1), port.access.write.eq(1), writes.eq(port.ready)]
+                m.d.comb += [port.valid.eq(1), is_write.eq(1), writes.eq(port.ready)]
         with m.Else():
             m.d.comb += [
                 writes.eq(self.i.valid & ready_to_write & word_free
                           & (~first | (address_free & (unanswered < _MOST_UNANSWERED)))),
                 begins.eq(writes & first),
             ]
-        m.d.comb += [port.access.data.eq(content), port.access.strobe.eq(strobe), port.access.offset.eq(at[:OFFSET_BITS]),
-                     port.access.partition.eq(at[OFFSET_BITS:])]
+        m.d.comb += port.access.eq(Cat(is_write, Const(0, 1), at[:OFFSET_BITS], at[OFFSET_BITS:][:PARTITION_BITS], content, strobe))
         with m.If(begins):
             m.d.sync += [
                 self.address.valid.eq(1), self.address.payload.address.eq(at & -ENGINE_BYTES),
@@ -119,7 +118,7 @@ class Writer(wiring.Component):
         port, old = self.port, Signal(32)
         bits = Mux(lane[-1], self._half(port.data, 1), self._half(port.data, 0))
         m.d.comb += [
-            add.a.eq(old), add.b.eq(self.data[:32]), port.access.psum.eq(0),
+            add.a.eq(old), add.b.eq(self.data[:32]),
             self.old_address.payload.address.eq(at & -ENGINE_BYTES), self.old_address.payload.id.eq(OLD_ID),
         ]
         with m.FSM():

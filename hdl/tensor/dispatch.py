@@ -83,10 +83,10 @@ class TensorDispatch(wiring.Component):
                                              Signal(range(core.cols + 1)))
         paired = Mux(is_load, load.paired, weights.paired)
         m.submodules.reach = reach = PatternRange()
-        second = Signal()
+        second, size = Signal(), self._size(m, operand.format)
         m.d.comb += [
             reach.pattern.eq(Mux(second, result, operand)), reach.offset.eq(Mux(second, self.offsets[1], self.offsets[0])),
-            reach.size.eq(Mux(second, 2, self._size(m, operand.format))), reach.paired.eq(paired & ~second),
+            reach.size.eq(Mux(second, 2, size)), reach.paired.eq(paired & ~second),
             reach.limit.eq(Mux(second, core.psum_banks * core.psum_bank_bytes, core.sbuf_bytes)),
         ]
         count, banks = Signal.like(reach.elements), core.psum_banks
@@ -161,7 +161,7 @@ class TensorDispatch(wiring.Component):
                     with m.Else():
                         m.d.sync += self.written.bit_select(bank, 1).eq(1)
 
-        self._walks(m, operand, paired, reach.size)
+        self._walks(m, operand, paired, size)
         command = self.command.payload
         m.d.comb += [
             command.opcode.eq(Mux(is_load, Opcode.LOAD, Opcode.MULTIPLY)), command.format.eq(operand.format),
