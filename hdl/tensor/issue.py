@@ -12,9 +12,10 @@ from ..memory.psum import ACCUMULATE_DISTANCE, read_layout
 from .operand import OperandShapes
 from .wave import WaveShapes, buffer_depth
 
-__all__ = ["TensorIssue", "command_layout", "starved_layout"]
+__all__ = ["QUEUE_DEPTH", "TensorIssue", "command_layout", "starved_layout"]
 
 QUEUE_DEPTH = 4
+"""Commands of a kind that wait."""
 READ_TAG_BITS = 4
 
 

@@ -1,7 +1,7 @@
 """The tensor engine with its own access to the state buffer: what the tensor stream issues to."""
 
 from amaranth import Module
-from amaranth.lib import stream, wiring
+from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from spec.tensor import WEIGHTS_PER_CYCLE
@@ -13,7 +13,8 @@ from ..memory.local_access import access_port
 from ..memory.state_buffer import lockstep_read
 from .dispatch import TensorDispatch
 from .engine import TensorEngine, counters_layout
-from .operand_fetch import OperandFetch
+from .issue import QUEUE_DEPTH
+from .operand_fetch import OperandFetch, walk_layout
 
 __all__ = ["TensorUnit"]
 
@@ -65,7 +66,10 @@ class TensorUnit(wiring.Component):
         for name, slots in (("moving", 1), ("stationary", WEIGHTS_PER_CYCLE)):
             fetch = OperandFetch(core, slots)
             m.submodules[f"{name}_fetch"] = place(platform, fetch)
-            connect(m, getattr(dispatch, name), fetch.i)
+            m.submodules[f"{name}_walks"] = walks = fifo.SyncFIFOBuffered(width=walk_layout.size, depth=QUEUE_DEPTH)
+            asked = getattr(dispatch, name)
+            m.d.comb += [walks.w_data.eq(asked.payload), walks.w_en.eq(asked.valid), asked.ready.eq(walks.w_rdy),
+                         fetch.i.payload.eq(walks.r_data), fetch.i.valid.eq(walks.r_rdy), walks.r_en.eq(fetch.i.ready)]
             connect(m, fetch.read, flipped(getattr(self, name)))
             connect(m, fetch.o, getattr(engine, name))
             fetches[name] = fetch
