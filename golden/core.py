@@ -1,13 +1,16 @@
 """A core that executes programs: instruction streams, semaphores, memories, to the bit; timing is not modelled."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from spec.errors import SpecError
-from spec.isa import COMPARISONS, INSTRUCTION_BYTES, OPCODES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
+from spec.dma import MOST_PENDING
+from spec.isa import COMPARISONS, DIMENSIONS, INSTRUCTION_BYTES, OPCODES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
 from spec.tensor import Matmul, check_matmul, check_transpose
 
+from .dma import Rings, execute_transfer, fetch_transfer
 from .memory import Memories, Refused
 from .tensor import accumulate, matmul, transpose
 
@@ -19,7 +22,8 @@ _COMPARE = {"==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a,
 
 @dataclass(frozen=True)
 class Failure:
-    """What a stream's error register holds: the cause, the instruction's address, and words for people."""
+    """What the error register of a stream or a ring holds: the cause, the address of the instruction or descriptor, and words
+    for people."""
 
     cause: Cause
     address: int
@@ -71,16 +75,18 @@ class _Stream:
 
 
 class Core:
-    """Five instruction streams over one set of memories and semaphores.
+    """Five instruction streams and sixteen descriptor rings over one set of memories and semaphores.
 
-    Instructions of different streams are executed in an order that respects the semaphores and nothing else; a correct
+    Instructions of different streams, and descriptors of different rings, are executed in an order that respects the semaphores and nothing else; a correct
     program gives the same result in every such order.
 
     Parameters
     ----------
     core : spec.config.CoreConfig
     memory : bytearray
-        What the core's programs are fetched from.
+        What programs and descriptors are fetched from, and transfers move.
+    faulty : list of (int, int)
+        First and end of ranges of bytes that memory answers with an error.
 
     Attributes
     ----------
@@ -90,19 +96,23 @@ class Core:
         How often ``notify`` was executed.
     special : int
         Results that were NaN or infinite, of instructions that count them.
+    bytes_read, bytes_written : int
+        Bytes of elements that transfers moved from and to memory.
+    rings : golden.dma.Rings
     streams : dict
         By name: ``address``, ``running``, ``failure`` (a :class:`Failure` or None), ``registers``.
     """
 
-    def __init__(self, core, memory):
-        self.core, self.memory = core, memory
+    def __init__(self, core, memory, faulty=()):
+        self.core, self.memory, self.faulty = core, memory, list(faulty)
         self.memories = Memories(core)
         self.reset()
 
     def reset(self):
-        """Streams stop, registers, semaphores and weights are cleared; the memories keep their contents."""
+        """Streams stop, rings have no size, registers, semaphores and weights are cleared; the memories keep their contents."""
         self.semaphores = [0] * SEMAPHORES
-        self.interrupts = self.special = 0
+        self.interrupts = self.special = self.bytes_read = self.bytes_written = 0
+        self.rings = Rings()
         self.streams = {name: _Stream(name) for name in STREAMS}
         self.memories.written[:] = False
         self._weights = None
@@ -122,8 +132,31 @@ class Core:
         state = self.streams[stream]
         state.address, state.running, state.failure, state.met = address, True, None, 0
 
+    def set_ring(self, ring, base, size):
+        """Where a ring's descriptors are, and how many; takes it back to the first one.
+
+        Raises
+        ------
+        SpecError
+            No such ring, a base that is not a multiple of 128, or a size beyond 65,535.
+        """
+        self.rings.place(ring, base, size)
+
+    def ring_doorbell(self, ring, count):
+        """Let a ring take so many descriptors more."""
+        self.rings.check(ring)
+        if not 0 <= count <= MOST_PENDING:
+            raise SpecError("count", count, f"0 to {MOST_PENDING}")
+        self.rings[ring].add(count)
+
+    @property
+    def failures(self):
+        """What stopped with a cause, by the stream's name or ``ring <number>``: a :class:`Failure`."""
+        failures = {name: stream.failure for name, stream in self.streams.items() if stream.failure}
+        return failures | {f"ring {number}": ring.failure for number, ring in enumerate(self.rings) if ring.failure}
+
     def run(self, limit=1_000_000):
-        """Execute until no stream can go on.
+        """Execute until no stream and no ring can go on.
 
         Returns
         -------
@@ -133,7 +166,7 @@ class Core:
         Raises
         ------
         OutOfInstructions
-            More than ``limit`` instructions.
+            More than ``limit`` instructions and descriptors.
         """
         executed = 0
         while True:
@@ -144,12 +177,18 @@ class Core:
                     if executed > limit:
                         raise OutOfInstructions(f"More than {limit} instructions; stream {stream.name} is at address "
                                                 f"{stream.address:#x}")
+            for ring in self.rings:
+                if ring.pending and not ring.failure:
+                    self._carry_out(ring)
+                    progress, executed = True, executed + 1
             if not progress:
                 return [self._blocked(stream) for stream in self.streams.values() if stream.running]
 
     def _fetch(self, stream):
-        content = bytes(self.memory[stream.address:stream.address + INSTRUCTION_BYTES])
-        if stream.address < 0 or len(content) != INSTRUCTION_BYTES:
+        first, end = stream.address, stream.address + INSTRUCTION_BYTES
+        content = bytes(self.memory[first:end])
+        faulty = any(first < stop and begin < end for begin, stop in self.faulty)
+        if first < 0 or len(content) != INSTRUCTION_BYTES or faulty:
             raise Refused(Cause.FETCH, f"no memory at {stream.address:#x}")
         try:
             instruction = decode(content)
@@ -179,13 +218,27 @@ class Core:
             stream.running = False
             stream.failure = Failure(refused.cause, stream.address, refused.detail)
             return False
-        for update in instruction.updates:
+        self._finish(instruction.updates, instruction.notify)
+        stream.address, stream.met = stream.address + INSTRUCTION_BYTES if target is None else target, 0
+        return True
+
+    def _finish(self, updates, notify):
+        for update in updates:
             old = self.semaphores[update.semaphore]
             new = {"=": update.value, "+=": old + update.value, "-=": old - update.value}[update.kind]
             self.semaphores[update.semaphore] = new & 0xFFFF
-        self.interrupts += instruction.notify
-        stream.address, stream.met = stream.address + INSTRUCTION_BYTES if target is None else target, 0
-        return True
+        self.interrupts += notify
+
+    def _carry_out(self, ring):
+        """A ring's next descriptor."""
+        try:
+            transfer = fetch_transfer(self, ring)
+            execute_transfer(self, transfer)
+        except Refused as refused:
+            ring.failure = Failure(refused.cause, ring.address, refused.detail)
+            return
+        self._finish([transfer.update] if transfer.update else [], transfer.notify)
+        ring.advance()
 
     def _nop(self, stream, instruction):
         pass
@@ -213,12 +266,13 @@ class Core:
         """Elements of a tensor operand: ``[partitions, columns]``, or the first and the second of each pair."""
         if access.space != "sbuf" or access.format not in self.core.formats:
             raise Refused(Cause.ILLEGAL_FIELD, f"{access.format} in {access.space} as an operand of the tensor engine")
+        self.memories.check_elements(access, stream.registers)
+        if paired and (len(access.dims) < DIMENSIONS or access.dims[-1][1] != 2):
+            raise Refused(Cause.ILLEGAL_FIELD, "in pairs the last (step, count) leads to the partner, and counts 2")
+        if prod(count for _, count in access.dims) > 2 * MOST_PENDING:
+            raise Refused(Cause.ILLEGAL_FIELD, "more elements than any operand has")
         elements = self.memories.elements(access, stream.registers)
-        if not paired:
-            return elements
-        if elements.shape[1] % 2:
-            raise Refused(Cause.ILLEGAL_FIELD, "an odd number of elements in pairs")
-        return np.split(elements, 2, axis=1)
+        return np.split(elements, 2, axis=1) if paired else elements
 
     def _load_stationary(self, stream, instruction):
         access, fields = instruction.accesses["stationary"], instruction.fields
@@ -289,4 +343,7 @@ class Core:
             raise Refused(Cause.ILLEGAL_FIELD, str(error)) from None
 
     def _dma_start(self, stream, instruction):
-        raise Refused(Cause.ILLEGAL_OPCODE, "no DMA engine is modelled yet")
+        ring = self.rings[instruction.fields["ring"]]
+        if not ring.size:
+            raise Refused(Cause.ILLEGAL_FIELD, f"ring {instruction.fields['ring']} has no size")
+        ring.add(instruction.fields["descriptors"])

@@ -49,18 +49,34 @@ class Memories:
         Refused
             A format without a width of its own, partitions or elements beyond the memory, or an offset between elements.
         """
-        self._check_partitions(access, self._core.rows)
+        self.check_elements(access, registers)
         dtype = storage_dtype(access.format)
-        index = self._element_index(access, registers, dtype.itemsize, self.sbuf.shape[1])
+        index = self._element_index(access, registers, dtype.itemsize)
         rows = self.sbuf[access.partition:access.partition + access.partitions]
         return rows.view(dtype)[:, index]
+
+    def check_elements(self, access, registers):
+        """Raises what :meth:`elements` raises."""
+        self._check_partitions(access, self._core.rows)
+        self._check_reach(access, registers, storage_dtype(access.format).itemsize, self.sbuf.shape[1])
+
+    def extent(self, space):
+        """Partitions of a buffer, and bytes of each."""
+        buffer = getattr(self, space)
+        return buffer.shape[0], buffer.shape[1] * buffer.itemsize
+
+    @property
+    def psum_bank_bytes(self):
+        """Bytes of a bank in each partition."""
+        return self._core.psum_bank_bytes
 
     def bank_words(self, access, registers):
         """The bank, and the slice of words in every partition, that a result in the partial-sum buffer names."""
         self._check_partitions(access, self._core.cols)
         if len(access.dims) != 1 or access.dims[0][0] != 1 or FORMATS[access.format].width != 32:
             raise Refused(Cause.ILLEGAL_FIELD, "a result is one run of 32-bit words, step 1")
-        index = self._element_index(access, registers, 4, 4 * self.psum.shape[1])
+        self._check_reach(access, registers, 4, 4 * self.psum.shape[1])
+        index = self._element_index(access, registers, 4)
         first, last = int(index[0]), int(index[-1])
         bank = first // self._core.psum_bank_words
         if last // self._core.psum_bank_words != bank:
@@ -73,13 +89,19 @@ class Memories:
                                                  f"{access.partition + access.partitions - 1} of {limit}")
 
     @staticmethod
-    def _element_index(access, registers, size, partition_bytes):
+    def _offset(access, registers):
+        return access.offset + (0 if access.register is None else registers.signed(access.register))
+
+    def _check_reach(self, access, registers, size, partition_bytes):
+        offset, ends = self._offset(access, registers), [step * (count - 1) for step, count in access.dims]
+        lowest = offset + size * sum(end for end in ends if end < 0)
+        highest = offset + size * (sum(end for end in ends if end > 0) + 1)
+        if offset % size or lowest < 0 or highest > partition_bytes:
+            raise Refused(Cause.ADDRESS_RANGE, f"bytes {lowest} to {highest - 1} of {partition_bytes}, elements of {size}")
+
+    def _element_index(self, access, registers, size):
         """Element numbers in a partition, the fastest dimension innermost."""
-        offset = access.offset + (0 if access.register is None else registers.signed(access.register))
         index = np.zeros(1, np.int64)
         for step, count in access.dims:
             index = (np.arange(count, dtype=np.int64)[:, None] * step + index).ravel()
-        lowest, highest = offset + size * int(index.min()), offset + size * (int(index.max()) + 1)
-        if offset % size or lowest < 0 or highest > partition_bytes:
-            raise Refused(Cause.ADDRESS_RANGE, f"bytes {lowest} to {highest - 1} of {partition_bytes}, elements of {size}")
-        return index + offset // size
+        return index + self._offset(access, registers) // size

@@ -123,8 +123,8 @@ def test_pairs(rng, odd):
             fill(machine, offset + width, operand[4:])
 
     machine = run(f"""\
-        load_stationary stationary=sbuf[0+4, 0, fp8_e4m3, 1*4] paired=1 odd={odd}
-        multiply_moving moving=sbuf[0+4, 16, fp8_e4m3, 1*6] result=psum[0+2, 0, fp32, 1*3]
+        load_stationary stationary=sbuf[0+4, 0, fp8_e4m3, 1*2, 0*1, 0*1, 2*2] paired=1 odd={odd}
+        multiply_moving moving=sbuf[0+4, 16, fp8_e4m3, 1*3, 0*1, 0*1, 3*2] result=psum[0+2, 0, fp32, 1*3]
         halt""", prepare=prepare)
     assert machine.streams["tensor"].failure is None
     np.testing.assert_array_equal(machine.memories.psum[:2, :3],
@@ -195,7 +195,7 @@ MOVING, RESULT = "moving=sbuf[0+4, 0, bf16, 1*2]", "result=psum[0+4, 0, fp32, 1*
     (LOAD + f"multiply_moving {MOVING} result=psum[0+4, 2044, fp32, 1*2]", Cause.ADDRESS_RANGE, 1),
     (LOAD + f"multiply_moving {MOVING} result=psum[0+4, 16380, fp32, 1*2]", Cause.ADDRESS_RANGE, 1),
     (LOAD + f"multiply_moving {MOVING} {RESULT} accumulate=1", Cause.BANK_INVALID, 1),
-    ("dma_start ring=0", Cause.ILLEGAL_OPCODE, 0),
+    ("dma_start ring=0", Cause.ILLEGAL_FIELD, 0),
     ("move r1, r64", Cause.ILLEGAL_FIELD, 0),
 ])
 def test_a_refused_instruction_stops_its_stream_and_changes_nothing(text, cause, index):
