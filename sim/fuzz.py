@@ -91,16 +91,24 @@ class Fuzzer:
                   "reorder": bool(rng.random() < 0.7), "seed": seed}
         program = lower(operations if keep is None else [operations[index] for index in keep], serial=illegal)
         content = rng.integers(0, 256, program.size, np.uint8)
-        content[:program.data] = 0
+        content[:program.data] = 0xFF  # a stream that runs past its end finds nothing legal
         program.write(content)
         faulty = []
         if rng.random() < 0.25:
-            first = _FAULT * int(rng.integers(0 if rng.random() < 0.2 else program.data // _FAULT, program.size // _FAULT))
+            first = self._fault(rng, program)
             faulty = [(first, first + _FAULT * int(rng.integers(1, 4)))]
         if illegal:
             for _ in range(int(rng.integers(1, 4))):
                 self._corrupt(rng, program, content)
         return Case(program, content.tobytes(), faulty, timing)
+
+    @staticmethod
+    def _fault(rng, program):
+        """Where bytes are faulty: mostly where a transfer reads or writes."""
+        sides = [side.address for own in program.descriptors.values() for transfer in own
+                 for side in (transfer.source, transfer.destination) if side.space == "memory"]
+        at = int(rng.choice(sides)) if sides and rng.random() < 0.8 else int(rng.integers(program.size))
+        return at // _FAULT * _FAULT
 
     def operations_of(self, seed, illegal=False):
         """How many operations the case of a seed has."""
@@ -116,7 +124,9 @@ class Fuzzer:
         for _ in range(100):
             name, index = places[int(rng.integers(len(places)))]
             at = program.addresses[name] + INSTRUCTION_BYTES * index
-            bits = _instruction_bits(program.streams[name][index]) if name in STREAMS else _descriptor_bits()
+            used_only = rng.random() < 0.9
+            bits = (_instruction_bits(program.streams[name][index], used_only) if name in STREAMS
+                    else _descriptor_bits(used_only))
             bit = int(rng.choice(bits))
             changed = content[at:at + INSTRUCTION_BYTES].copy()
             changed[bit // 8] ^= 1 << bit % 8
@@ -270,7 +280,7 @@ def _nonzero(values):
     return {number: value for number, value in enumerate(values) if value}
 
 
-def _instruction_bits(instruction):
+def _instruction_bits(instruction, used_only):
     """Bits that may be flipped: not what an instruction waits for, changes, starts, or where it branches to."""
     header = sum(width for _, width, _ in HEADER)
     first_wait = sum(width for _, width, _ in HEADER[:3])
@@ -278,17 +288,19 @@ def _instruction_bits(instruction):
     kept = set(range(first_wait, header))
     if instruction.opcode in ("dma_start", "branch"):
         kept |= set(range(own, own + sum(abs(width) for _, width, _ in OPCODES[instruction.opcode].fields)))
-    used = 8 * INSTRUCTION_BYTES
-    return [bit for bit in range(used) if bit not in kept]
+    opcode = OPCODES[instruction.opcode]
+    used = [*range(first_wait), *range(HEADER_BITS, HEADER_BITS + len(opcode.accesses) * PATTERN_BITS),
+            *range(own, own + sum(abs(width) for _, width, _ in opcode.fields))]
+    return [bit for bit in (used if used_only else range(8 * INSTRUCTION_BYTES)) if bit not in kept]
 
 
-def _descriptor_bits():
+def _descriptor_bits(used_only):
     position, bits = 0, []
     for name, width, _ in DESCRIPTOR:
-        if not name.startswith("update"):
+        if not name.startswith("update") and not (used_only and "reserved" in name):
             bits += range(position, position + abs(width))
         position += abs(width)
-    return [*bits, *range(position, position + 8)]
+    return bits if used_only else [*bits, *range(position, position + 8)]
 
 
 def main(values):

@@ -182,6 +182,7 @@ Model* onc_new() {
 
 void onc_delete(Model* model) {
     InContext context{model};
+    model->settle();  // blocks of a design that never ran are not there to be finished
     model->top->final();
     delete model;
 }

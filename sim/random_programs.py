@@ -20,6 +20,7 @@ _RING_BYTES = 64 * DESCRIPTOR_BYTES
 _DATA = len(STREAMS) * _STREAM_BYTES + RINGS * _RING_BYTES
 _INDEX_REGISTERS = range(32, 48)
 _MOST_ELEMENTS = 160
+_WINDOW = 512  # bytes of a partition in which most operands lie, so that they meet
 _ATTEMPTS = 200
 
 
@@ -111,6 +112,7 @@ class _Generator:
         self.core, self.rng = core, rng
         self.weights = None
         self.written = {}
+        self.reach = core.sbuf_bytes if self.chance(0.1) else min(_WINDOW, core.sbuf_bytes)
         self.streams_of_rings = {ring: str(rng.choice(STREAMS)) for ring in range(RINGS)}
 
     def chance(self, share):
@@ -125,6 +127,17 @@ class _Generator:
                 return replace(operation, before=(*self._pastime(operation.stream), *operation.before))
         raise RuntimeError(f"No legal {kind} in {_ATTEMPTS} attempts")
 
+    def fill(self):
+        """Random bytes for the part of the state buffer that operands lie in."""
+        core, ring, name = self.core, int(self.rng.integers(RINGS)), "fp8_e4m3"
+        length = min(self.reach, DATA_BYTES // core.rows)
+        rows, places = np.arange(core.rows)[:, None], np.arange(length)
+        source = Side("memory", name, _DATA, ((1, length), (length, core.rows)))
+        target = Side("sbuf", name, 0, ((1, length), (local_address(1, 0), core.rows)))
+        return Operation(self.streams_of_rings[ring], transfer=Transfer(source, target), ring=ring,
+                         reads={"memory": _DATA + np.arange(length * core.rows)},
+                         writes={"sbuf": (rows * core.sbuf_bytes + places).ravel()})
+
     # -- tensor instructions --
 
     def _pattern(self, name, count, paired):
@@ -136,7 +149,7 @@ class _Generator:
         if paired:
             dims += [(0, 1)] * (3 - len(dims)) + [(int(rng.choice([1, count, rng.integers(-30, 31)])), 2)]
         places = size * _positions(dims)
-        room = self.core.sbuf_bytes - size - (places.max() - places.min())
+        room = self.reach - size - (places.max() - places.min())
         if room < 0:
             return None
         offset = size * int(rng.integers(0, room // size + 1)) - int(places.min())
@@ -224,7 +237,7 @@ class _Generator:
             first = _DATA + size * int(rng.integers(0, room // size + 1)) - int(places.min())
             touched = (places[:, None] + first + np.arange(size)).ravel()
             return Side(space, name, first, tuple(zip(steps, counts))), touched
-        partitions, length = ((core.rows, core.sbuf_bytes) if space == "sbuf"
+        partitions, length = ((core.rows, self.reach) if space == "sbuf"
                               else (core.cols, core.psum_banks * core.psum_bank_bytes))
         across = [number <= partitions and self.chance(0.4) for number in counts]
         along = [0 if away else size * (1 if index == 0 and self.chance(0.7) else int(rng.integers(-30, 31)))
@@ -237,7 +250,7 @@ class _Generator:
         offset = size * int(rng.integers(0, room // size + 1)) - int(offsets.min())
         row = int(rng.integers(0, spare + 1)) - int(rows.min())
         steps = [local_address(turn, 0) if flag else step for flag, turn, step in zip(across, away, along)]
-        places = (rows + row) * length + offsets + offset
+        places = (rows + row) * (core.sbuf_bytes if space == "sbuf" else length) + offsets + offset
         touched = places // 4 if space == "psum" else (places[:, None] + np.arange(size)).ravel()
         return Side(space, name, local_address(row, offset), tuple(zip(steps, counts))), touched
 
@@ -303,9 +316,9 @@ def _is_allowed(check, core, subject):
 
 
 def random_operations(core, rng, count):
-    """So many operations for a core, each legal when those before it are done."""
+    """So many operations for a core, at least 1, each legal when those before it are done."""
     generator = _Generator(core, rng)
-    return [generator.operation() for _ in range(count)]
+    return [generator.fill(), *(generator.operation() for _ in range(count - 1))]
 
 
 def _conflicts(earlier, later):
