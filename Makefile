@@ -8,13 +8,18 @@ SEED   ?=
 LIBERTY ?=
 SRAM    ?=
 SWEEP   ?=
+M       ?= 64
+N       ?= 64
+K       ?= 64
+FORMAT  ?= bf16
+PROGRAMS ?= 100
 
 VENV := .venv
 RUN  := $(VENV)/bin/python -m
 SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long verilog bench bench-full utilisation area power sweep waves clean
+.PHONY: help setup demo gemm fuzz test test-long verilog bench bench-full utilisation area power sweep waves clean
 
 help: ## list the targets
 	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
@@ -35,6 +40,12 @@ $(VENV)/ready: requirements.lock
 
 demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, every bit checked
 	@$(RUN) sim.demo $(SELECTION)
+
+gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG
+	@$(RUN) sim.gemm $(SELECTION) M=$(M) N=$(N) K=$(K) FORMAT=$(FORMAT)
+
+fuzz: $(VENV)/ready ## PROGRAMS=100 random programs from SEED=1 on the RTL and the golden core of a small preset
+	@$(RUN) sim.fuzz PROGRAMS=$(PROGRAMS) SEED=$(or $(SEED),1)
 
 test: $(VENV)/ready ## run the tests (at most 12 minutes on two cores)
 	@$(RUN) pytest

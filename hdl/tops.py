@@ -8,7 +8,10 @@ from .arith.int_pair_multiply_add import IntPairMultiplyAdd
 from .arith.multiply import Multiply
 from .control.semaphores import Semaphores
 from .control.sequencer import Sequencer
+from .core import NeuronCore
+from .dma.engine import DMAEngine
 from .memory.psum import PartialSumBuffer, PartialSumColumn
+from .memory.state_buffer import StateBuffer
 from .tensor.array import SystolicArray
 from .tensor.engine import TensorEngine
 from .tensor.feeder import RowFeeder
@@ -27,6 +30,9 @@ TOPS = {
     "feeder": RowFeeder,
     "issue": TensorIssue,
     "tensor": TensorEngine,
+    "core": NeuronCore,
+    "dma": DMAEngine,
+    "sbuf": StateBuffer,
     "sequencer": lambda core: Sequencer("tensor"),
     "semaphores": lambda core: Semaphores(len(STREAMS)),
     # Blocks without parameters are the same for every core.

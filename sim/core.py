@@ -7,7 +7,7 @@ import numpy as np
 from golden.core import Blocked, Failure
 from hdl.core import NeuronCore
 from hdl.emit import emit
-from spec.dma import RINGS, Side, Transfer, encode_transfer
+from spec.dma import ENGINE_BYTES, RINGS, Side, Transfer, encode_transfer
 from spec.errors import SpecError
 from spec.isa import INSTRUCTION_BYTES, REGISTERS, SEMAPHORES, STREAMS, Cause, decode
 from spec.memory import local_address
@@ -19,9 +19,10 @@ from .memory import Memory
 from .model import Model
 from .tensor import repeated_modules
 
-__all__ = ["CoreDriver", "build_core", "memory_ports"]
+__all__ = ["COUNTERS", "CoreDriver", "build_core", "memory_ports"]
 
 COUNTERS = tuple(register.name for register in REGISTER_MAP if 0x040 <= register.offset < 0x100)
+"""Names of the performance counters."""
 _STATUS = {name: (sum(width for _, width, _ in fields[:place]), bits)
            for fields in [find_register("stream_status").fields] for place, (name, bits, _) in enumerate(fields)}
 _SETTLED = 400
@@ -54,7 +55,7 @@ class CoreDriver:
     ----------
     core : spec.config.CoreConfig
     size : int
-        Bytes of memory.
+        Bytes of memory, a multiple of 8: a port's word that is not all there is answered with an error.
     model : sim.model.Model
         Of ``NeuronCore(core)``; built if not given, and reset in any case.
     timing
@@ -69,6 +70,8 @@ class CoreDriver:
     """
 
     def __init__(self, core, size, *, model=None, **timing):
+        if size % ENGINE_BYTES:
+            raise SpecError("size", size, f"a multiple of {ENGINE_BYTES}")
         self.core = core
         self.model = model or build_core(core)
         self.bus = Memory(self.model, memory_ports(core), size, **timing)

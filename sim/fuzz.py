@@ -8,7 +8,7 @@ import numpy as np
 from golden.core import Core, OutOfInstructions
 from golden.dma import check_transfer, element_places
 from golden.memory import Refused
-from spec.assembly import disassemble
+from spec.assembly import assemble, disassemble
 from spec.dma import DESCRIPTOR, decode_transfer
 from spec.errors import SpecError
 from spec.formats import FORMATS
@@ -24,7 +24,7 @@ from .report import publish
 __all__ = ["Case", "Fuzzer", "main"]
 
 _MOST_OPERATIONS = 24
-_LIMIT = 400_000
+_MOST_INSTRUCTIONS, _MOST_CYCLES = 2000, 400_000
 _MOST_ELEMENTS = 2000
 _FAULT = 128
 
@@ -169,33 +169,43 @@ class Fuzzer:
         Raises
         ------
         golden.core.OutOfInstructions
-            The program goes round for ever.
+            The program goes round for ever, or for longer than anybody wants to wait.
         """
         golden = Core(self.core, bytearray(case.content), case.faulty)
         golden.memories.sbuf[:], golden.memories.psum[:] = self._memories.sbuf, self._memories.psum
         scratch = -(-len(case.content) // 128) * 128
         driver = CoreDriver(self.core, scratch + 128 * 16 + golden.memories.sbuf.nbytes + golden.memories.psum.nbytes,
                             model=self.model, **case.timing)
-        driver.memory[:len(case.content)] = np.frombuffer(case.content, np.uint8)
-        if self._fresh:  # the RTL's memories may hold what another run left
+        if self._fresh:
             self._copy_in(golden, driver, scratch)
+        _put(driver.memory, 0, case.content)
         ends = len(case.content)
         for machine in (golden, driver):
             for ring, held in case.program.descriptors.items():
                 machine.set_ring(ring, case.program.addresses[ring], len(held))
             for stream in STREAMS:
                 machine.start(stream, case.program.addresses[stream])
-        golden_blocked = golden.run(limit=20_000)
+        golden_blocked = golden.run(limit=_MOST_INSTRUCTIONS)
         # Beyond the end of the program's memory there is only scratch: the golden core has no memory there at all.
         driver.bus.faulty = [*case.faulty, (ends, len(driver.memory))]
         driver.clear_counters()
-        blocked = driver.run(_LIMIT)
+        blocked = driver.run(_MOST_CYCLES)
         return self._compare(case, golden, golden_blocked, driver, blocked, scratch)
 
     def _copy_in(self, golden, driver, scratch):
-        driver.bus.faulty = []
-        sbuf, psum = driver.dump(scratch, [])
-        golden.memories.sbuf[:] = sbuf
+        """What another run left in the RTL's memories; a bank can be read once a word was written to it."""
+        core, name = self.core, self.core.formats[0]
+        transposes = name == "int8"
+        operand = f"sbuf[0+1, 0, {name}, 1*1]"
+        result = "int32" if transposes else "fp32"
+        lines = [f"load_stationary stationary={operand} transpose={int(transposes)}"]
+        lines += [f"multiply_moving moving={operand} result=psum[0+1, {bank * core.psum_bank_bytes}, {result}, 1*1]"
+                  for bank in range(core.psum_banks)]
+        program = assemble("\n".join([*lines, "halt"]))
+        _put(driver.memory, 0, program)
+        driver.start("tensor", 0)
+        driver.run()
+        golden.memories.sbuf[:], golden.memories.psum[:] = driver.dump(scratch, range(core.psum_banks))
         self._fresh = False
         driver.reset()
 
@@ -270,6 +280,10 @@ class Fuzzer:
             if shorter := self.check(seed, illegal, fewer):
                 keep, text = fewer, shorter
         return text
+
+
+def _put(memory, at, content):
+    memory[at:at + len(content)] = np.frombuffer(content, np.uint8)
 
 
 def _size(side):

@@ -113,7 +113,7 @@ class MatmulProgram:
         self.stationary_address = at
         self.moving_address = _aligned(self.stationary_address + k * m * self._bytes)
         self.result_address = _aligned(self.moving_address + k * n * self._bytes)
-        self.end = self.result_address + 4 * m * n
+        self.end = _aligned(self.result_address + 4 * m * n)
         self.descriptors = self._make_descriptors()
 
     def _choose_shape(self):
@@ -275,5 +275,6 @@ class MatmulProgram:
 
     def result(self, machine):
         """The result, uint32 patterns ``[M, N]``."""
-        content = np.frombuffer(machine.memory, np.uint8)[self.result_address:self.end]
+        first = self.result_address
+        content = np.frombuffer(machine.memory, np.uint8)[first:first + 4 * self._m * self._n]
         return content.view(np.uint32).reshape(self._m, self._n).copy()

@@ -89,7 +89,7 @@ class TensorDispatch(wiring.Component):
             reach.size.eq(Mux(second, 2, size)), reach.paired.eq(paired & ~second),
             reach.limit.eq(Mux(second, core.psum_banks * core.psum_bank_bytes, core.sbuf_bytes)),
         ]
-        count, banks = Signal.like(reach.elements), core.psum_banks
+        count, too_many, banks = Signal.like(reach.elements), Signal(), core.psum_banks
         bank_bits = (core.psum_bank_bytes - 1).bit_length()
         first_byte, last_byte = self.offsets[1].as_unsigned(), Signal(OFFSET_SHAPE.width)
         bank = first_byte[bank_bits:][:(banks - 1).bit_length()]
@@ -113,7 +113,7 @@ class TensorDispatch(wiring.Component):
                 with m.If(reach.done):
                     m.next = "judge"
             with m.State("judge"):
-                m.d.sync += [count.eq(reach.elements), second.eq(~is_load)]
+                m.d.sync += [count.eq(reach.elements), too_many.eq(reach.too_many), second.eq(~is_load)]
                 judge([
                     (~is_load & (~loaded | (operand.partition != pattern.partition)
                                  | (operand.partitions != pattern.partitions)), Cause.ILLEGAL_FIELD),
@@ -142,7 +142,7 @@ class TensorDispatch(wiring.Component):
                                                 for index in range(1, DIMENSIONS)), Cause.ILLEGAL_FIELD),
                     (~reach.in_range | (last_byte[bank_bits:] != first_byte[bank_bits:]), Cause.ADDRESS_RANGE),
                     ((result.partition != 0) | (result.partitions != columns) | (result.count0 != count)
-                     | reach.too_many, Cause.ILLEGAL_FIELD),
+                     | too_many, Cause.ILLEGAL_FIELD),
                     (multiply.accumulate & ~self.written.bit_select(bank, 1), Cause.BANK_INVALID),
                 ], "walk")
             with m.State("walk"):
