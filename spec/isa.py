@@ -100,7 +100,7 @@ OPCODES = {opcode.name: opcode for opcode in (
     Opcode("dma_start", 0x10, STREAMS, (), (("ring", 4, "descriptor ring"), ("descriptors", 16, "how many more")),
            "let a ring take descriptors"),
     Opcode("load_stationary", 0x20, ("tensor",), ("stationary",), (
-        ("paired", 1, "two elements a row (N5, N13): a partition gives all its first elements, then all its second"),
+        ("paired", 1, "two elements a row (N5, N13): the last (step, count) pair leads from an element to its partner; its count is 2"),
         ("odd", 1, "in pairs: the last partition's second elements are not there"),
         ("transpose", 1, "the products to come are exact transposes (N14)")),
         "take weights: a row for each partition, a column for each of its elements"),
