@@ -19,7 +19,7 @@ RUN  := $(VENV)/bin/python -m
 SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo gemm fuzz test test-long verilog bench bench-full utilisation area power sweep waves clean
+.PHONY: help setup demo gemm fuzz test test-long verilog header bench bench-full utilisation area power sweep waves clean
 
 help: ## list the targets
 	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
@@ -55,6 +55,9 @@ test-long: $(VENV)/ready ## run the tests and the long campaigns
 
 verilog: $(VENV)/ready ## write Verilog of CONFIG, TOP (pe, tile, array, tensor, psum, …) and SET
 	@$(RUN) sim.verilog $(SELECTION) TOP='$(TOP)'
+
+header: $(VENV)/ready ## write a C header of the core's registers to build/onc_registers.h
+	@$(RUN) sim.header
 
 bench: $(VENV)/ready ## measure generation, build and simulation speed at 8 x 8 and 32 x 32
 	@$(RUN) sim.speed
