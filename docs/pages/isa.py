@@ -120,6 +120,21 @@ The engine stops before it has changed anything, its error register holds the ca
 the rest of the core goes on.
 
 {causes}
+
+Where several things are wrong, the first of these counts. Every instruction: reserved bits, numbers that stand for
+nothing, counts of 0 and what else is wrong whatever the operation (`ILLEGAL_FIELD`; for an unknown operation
+`ILLEGAL_OPCODE` before that, for one on another stream after it); then its waits; then the operation itself.
+
+`load_stationary`: a space or format that is not for the engine (`ILLEGAL_FIELD`); `PARTITION_RANGE`; `ADDRESS_RANGE`; the
+last pair's count in pairs, more columns than the array has, `odd` without `paired`, a transpose that is not configured
+(`ILLEGAL_FIELD`).
+
+`multiply_moving`: no weights, other partitions than theirs, a space or format that is not for the engine
+(`ILLEGAL_FIELD`); `PARTITION_RANGE` and `ADDRESS_RANGE` of `moving`; the last pair's count in pairs, a product that is not
+configured, a transpose that accumulates or has more words than partitions, a result elsewhere than in the partial-sum buffer
+or in another format than the sums' (`ILLEGAL_FIELD`); the result's `PARTITION_RANGE`; a result that is not one run of
+words (`ILLEGAL_FIELD`), not at a multiple of 4 bytes, or not in one bank (`ADDRESS_RANGE`), of another size than the
+product or not from partition 0 (`ILLEGAL_FIELD`); accumulation onto a bank that nothing was written to (`BANK_INVALID`).
 """
 
 
