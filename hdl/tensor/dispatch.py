@@ -4,7 +4,7 @@ from functools import reduce
 from itertools import product
 from operator import or_
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,7 +33,7 @@ def _allowed(check, core, *subjects):
 
 
 def _any(conditions):
-    return reduce(or_, conditions, 0)
+    return reduce(or_, conditions, Const(0, 1))
 
 
 class TensorDispatch(wiring.Component):
