@@ -25,7 +25,11 @@ module mat4
   logic [3:0][1:0][15:0] stationary;
   logic [3:0][15:0] moving;
   logic [3:0][31:0] results;
-  logic [127:0] counters_unused;
+  // What this design has no use for: the buffer's port for other engines, and the engine's reports.
+  logic group_ready_unused, retired_unused;
+  logic [63:0] group_data_unused;
+  logic [2:0] special_unused;
+  logic [223:0] counters_unused;
 
   always_comb begin
     command = '0;
@@ -54,7 +58,9 @@ module mat4
       .stationary__ready(stationary_ready),
       .moving__payload(moving), .moving__valid(busy && columns != COLUMNS), .moving__ready(moving_ready),
       .results__payload(results), .results__valid(results_valid), .results__ready(busy),
-      .counters(counters_unused), .counters_clear(1'b0)
+      .groups__0__valid(1'b0), .groups__0__access('0), .groups__0__ready(group_ready_unused),
+      .groups__0__data(group_data_unused),
+      .retired(retired_unused), .special(special_unused), .counters(counters_unused), .counters_clear(1'b0)
   );
 
   // Row k of the lone element: its weight is taken in cycle 2k, its operand enters in 2k + 1 and meets the running sum in

@@ -4,6 +4,7 @@ package mat4_pkg;
 
   // Widths as manifest.json lists them under "command_fields".
   typedef struct packed {
+    logic        count_special;
     logic        accumulate;
     logic [8:0]  offset;
     logic [2:0]  bank;
