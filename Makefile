@@ -42,7 +42,7 @@ demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, eve
 	@$(RUN) sim.demo $(SELECTION)
 
 gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG
-	@$(RUN) sim.gemm $(SELECTION) M=$(M) N=$(N) K=$(K) FORMAT=$(FORMAT)
+	@$(RUN) sim.gemm $(SELECTION) M=$(M) N=$(N) K=$(K) FORMAT=$(FORMAT) TIMELINE=$(TIMELINE)
 
 fuzz: $(VENV)/ready ## PROGRAMS=100 random programs from SEED=1 on the RTL and the golden core of a small preset
 	@$(RUN) sim.fuzz PROGRAMS=$(PROGRAMS) SEED=$(or $(SEED),1)

@@ -149,6 +149,12 @@ class Core:
             raise SpecError("count", count, f"0 to {MOST_PENDING}")
         self.rings[ring].add(count)
 
+    def add_semaphore(self, number, value):
+        """What the host adds to a semaphore."""
+        if not 0 <= number < SEMAPHORES:
+            raise SpecError("semaphore", number, f"0 to {SEMAPHORES - 1}")
+        self.semaphores[number] = self.semaphores[number] + value & 0xFFFF
+
     @property
     def failures(self):
         """What stopped with a cause, by the stream's name or ``ring <number>``: a :class:`Failure`."""

@@ -1,7 +1,7 @@
 """A NeuronCore: instruction streams, semaphores, the tensor unit, both buffers and DMA engines, between a host and memory."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from spec.dma import ENGINE_BYTES, RINGS
@@ -20,12 +20,28 @@ from .emit import place
 from .memory.crossbar import AccessCrossbar
 from .memory.state_buffer import StateBuffer
 from .round_robin import RoundRobin
+from .tensor.engine import activity_layout as tensor_activity_layout
 from .tensor.unit import TensorUnit
 
-__all__ = ["NeuronCore"]
+__all__ = ["NeuronCore", "activity_layout"]
 
 _COUNTER_BITS = 32
 _WORD_BITS = 8 * ENGINE_BYTES
+
+
+def activity_layout(core):
+    """What goes on in a cycle, for whoever draws a timeline.
+
+    ``<stream>_running``, ``<stream>_waiting`` and ``<stream>_address`` of each stream: where it is, or stopped; then
+    ``dma_<number>_active`` and ``dma_<number>_descriptor`` of each DMA engine: the address of the descriptor that it has;
+    then ``multiplying`` and ``loading`` of the tensor engine, a cycle late.
+    """
+    return data.StructLayout({
+        **{f"{name}_{part}": bits for name in STREAMS
+           for part, bits in (("running", 1), ("waiting", 1), ("address", ADDRESS_BITS))},
+        **{f"dma_{index}_{part}": bits for index in range(core.dma_engines)
+           for part, bits in (("active", 1), ("descriptor", ADDRESS_BITS))},
+        **{name: 1 for name in tensor_activity_layout.members}})
 
 
 class NeuronCore(wiring.Component):
@@ -48,6 +64,8 @@ class NeuronCore(wiring.Component):
         One for each DMA engine.
     irq : Out(1)
         The interrupt, as long as a bit of ``interrupt_status`` is set and enabled.
+    activity : Out(activity_layout)
+        What goes on, cycle by cycle.
     """
 
     module_name = "onc_core"
@@ -58,7 +76,8 @@ class NeuronCore(wiring.Component):
         super().__init__({
             "host": In(axi_signature(WINDOW_BITS, 32, HOST_ID_BITS)),
             "fetch": Out(axi_read_signature(ADDRESS_BITS, _WORD_BITS, FETCH_ID_BITS)),
-            **{f"dma_{index}": Out(memory) for index in range(core.dma_engines)}, "irq": Out(1)})
+            **{f"dma_{index}": Out(memory) for index in range(core.dma_engines)}, "irq": Out(1),
+            "activity": Out(activity_layout(core))})
 
     @property
     def facts(self):
@@ -67,7 +86,8 @@ class NeuronCore(wiring.Component):
         return {"formats": list(core.formats), "pair_formats": list(core.pair_formats), "transpose": core.transpose,
                 "parameters": {"rows": core.rows, "cols": core.cols, "sbuf_bytes": core.sbuf_bytes,
                                "psum_banks": core.psum_banks, "psum_bank_bytes": core.psum_bank_bytes,
-                               "dma_engines": core.dma_engines}}
+                               "dma_engines": core.dma_engines},
+                "activity_fields": [[name, field.width] for name, field in activity_layout(core)]}
 
     def elaborate(self, platform):
         m = Module()
@@ -94,7 +114,13 @@ class NeuronCore(wiring.Component):
                      registers.semaphore_value.eq(semaphores.read[host].value), self.irq.eq(registers.interrupt)]
         self._events(m, registers, sequencers, engines)
         self._counters(m, registers, sequencers, engines, tensor)
+        self._activity(m, sequencers, engines, tensor)
         return m
+
+    def _activity(self, m, sequencers, engines, tensor):
+        streams = [Cat(sequencer.running, sequencer.waiting, sequencer.address) for sequencer in sequencers]
+        transfers = [Cat(engine.active, engine.descriptor_address) for engine in engines]
+        m.d.comb += self.activity.eq(Cat(*streams, *transfers, tensor.activity))
 
     def _sequencers(self, m, platform, registers, fetch, semaphores, tensor):
         sequencers = []

@@ -18,6 +18,7 @@ from .host import Host
 from .memory import Memory
 from .model import Model
 from .tensor import repeated_modules
+from .timeline import Timeline
 
 __all__ = ["COUNTERS", "CoreDriver", "build_core", "memory_ports"]
 
@@ -104,6 +105,14 @@ class CoreDriver:
     def ring_doorbell(self, ring, count):
         """Let a ring take so many descriptors more."""
         self.host.write("ring_doorbell", count, ring)
+
+    def add_semaphore(self, number, value):
+        """Add to a semaphore."""
+        self.host.write("semaphore_add", value, number)
+
+    def timeline(self):
+        """Context that records what goes on in it; see :class:`sim.timeline.Timeline`."""
+        return Timeline(self)
 
     def run(self, limit=1_000_000, progress=None):
         """Run until no stream and no ring can go on.

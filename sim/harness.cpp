@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "Vtop.h"
 #include "verilated.h"
@@ -24,11 +25,25 @@ struct Port {
 
 constexpr uint64_t PERIOD = 1000;  // of the clock in a trace, in picoseconds: a nanosecond is a cycle
 
+struct Watch {  // a port, and every value that it took, with the cycle of each
+    const uint8_t* port;
+    uint64_t bytes;
+    std::vector<uint64_t> cycles;
+    std::vector<uint8_t> values;
+
+    void sample(uint64_t cycle) {
+        if (!values.empty() && !std::memcmp(port, &values[values.size() - bytes], bytes)) return;
+        cycles.push_back(cycle);
+        values.insert(values.end(), port, port + bytes);
+    }
+};
+
 struct Model {
     VerilatedContext context;
     std::unique_ptr<Vtop> top;
     uint64_t cycle = 0;  // rising edges so far
     std::unique_ptr<axi::Memory> memory;
+    std::unique_ptr<Watch> watch;
 #if VM_TRACE_FST
     std::unique_ptr<VerilatedFstC> trace;
 #endif
@@ -60,6 +75,7 @@ struct Model {
 
     // The same with the memory, where there is one. False: the design broke a rule of the bus, and the clock did not rise.
     bool edge() {
+        if (watch) watch->sample(cycle);
         if (!memory) {
             rise();
             return true;
@@ -265,6 +281,19 @@ uint64_t onc_streams(Model* model, Stream* inputs, uint64_t input_count, Stream*
     for (uint64_t i = 0; i < output_count; ++i) *outputs[i].ready = 0;
     model->settle();
     return outcome;
+}
+
+void onc_watch(Model* model, const uint8_t* port, uint64_t bytes) {
+    model->watch = std::make_unique<Watch>(Watch{port, bytes, {}, {}});
+}
+
+uint64_t onc_watch_count(Model* model) { return model->watch->cycles.size(); }
+
+// Hands out what was seen, and ends the watch.
+void onc_watch_end(Model* model, uint64_t* cycles, uint8_t* values) {
+    std::copy(model->watch->cycles.begin(), model->watch->cycles.end(), cycles);
+    std::copy(model->watch->values.begin(), model->watch->values.end(), values);
+    model->watch.reset();
 }
 
 void onc_memory(Model* model, const axi::Settings* settings) { model->memory = std::make_unique<axi::Memory>(*settings); }

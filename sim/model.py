@@ -5,6 +5,8 @@ import os
 import weakref
 from pathlib import Path
 
+import numpy as np
+
 from sim import harness, rows
 from sim.errors import BusRuleBroken, OutOfCycles
 from sim.pace import paced
@@ -234,6 +236,15 @@ class Model:
         self._settled = False
         return self._run.resume(max_cycles, partial=partial, progress=progress)
 
+    def changes(self, port):
+        """Context in which every change of a port is recorded; one port at a time.
+
+        Returns
+        -------
+        Changes
+        """
+        return Changes(self, port)
+
     def trace_to(self, path):
         """Context in which every cycle is written to an FST file; only for a model built with ``trace=True``.
 
@@ -270,6 +281,36 @@ class Model:
     def _columns(self, arrays):
         return (harness.Column * len(arrays))(*(
             harness.Column(self._places[name], array.ctypes.data, rows.stride(array)) for name, array in arrays.items()))
+
+
+class Changes:
+    """What a port did, to be read after the context that recorded it.
+
+    Attributes
+    ----------
+    cycles : uint64 array
+        The first one recorded, and each in which the port was not as in the one before.
+    values : list of int
+        Of the port, settled, in those cycles.
+    end : int
+        The cycle behind the last one recorded.
+    """
+
+    def __init__(self, model, port):
+        self._model, self._bytes = model, rows.row_bytes(model._port(port).width)
+        self._place = model._places[port]
+
+    def __enter__(self):
+        self._model._code.onc_watch(self._model._model, self._place, self._bytes)
+        return self
+
+    def __exit__(self, *error):
+        code, model = self._model._code, self._model._model
+        count = code.onc_watch_count(model)
+        self.cycles, values = np.empty(count, np.uint64), np.empty((count, self._bytes), np.uint8)
+        code.onc_watch_end(model, self.cycles.ctypes.data, values.ctypes.data)
+        self.values = [int.from_bytes(row, "little") for row in values]
+        self.end = self._model.cycle
 
 
 class Trace:

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from golden.core import Core
+from golden.formats import convert
+from golden.tensor import matmul_tiled
 from sim.checked import random_operands
 from sim.core import CoreDriver, build_core
 from sim.errors import HostError, OutOfCycles
 from sim.fuzz import Fuzzer
 from sim.gemm import run_product
+from sim.matmul_plan import Product
 from sim.matmul_program import MatmulProgram
 from spec.assembly import assemble
 from spec.dma import Side, Transfer, encode_transfer
@@ -69,20 +72,53 @@ def test_a_false_result_is_found_and_shrunk(rng, monkeypatch):
 @pytest.mark.parametrize(("m", "n", "k", "name"), [(4, 16, 4, "bf16"), (11, 37, 9, "fp32"), (16, 600, 5, "fp8_e4m3")])
 def test_products(rng, m, n, k, name):
     form = Matmul(name, name)
-    outcome = run_product(NANO, MatmulProgram(NANO, m, n, k, name), random_operands(rng, form, k, m, n), form, model())
+    outcome = run_product(NANO, Product(m, n, k, form), random_operands(rng, form, k, m, n), model=model())
     assert outcome["mismatches"] == 0
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 13, 16, 33])
+def test_products_in_pairs(rng, k):
+    """Tiles of K that are whole, odd, and a single element."""
+    for name, n in (("int8", 40), ("fp8_e4m3", 9)):
+        form = Matmul(name, name, paired=True)
+        outcome = run_product(NANO, Product(6, n, k, form), random_operands(rng, form, k, 6, n), model=model())
+        assert outcome["mismatches"] == 0
+
+
+def test_products_in_a_row_wait_for_the_host(rng):
+    """The second product's operand is the first one's result, in another format; the program waits for it."""
+    bf16, int8 = Matmul("bf16", "bf16"), Matmul("int8", "int8", paired=True)
+    program = MatmulProgram(NANO, [Product(7, 20, 9, bf16), Product(5, 20, 7, bf16), Product(4, 3, 21, int8)])
+    first, last = random_operands(rng, bf16, 9, 7, 20), random_operands(rng, int8, 21, 4, 3)
+    weights = random_operands(rng, bf16, 7, 5, 20)[0]
+    results = []
+    for machine in (Core(NANO, bytearray(program.end)), driver(program.end, latency=(2, 30), stall=0.1)):
+        program.load(machine)
+        program.put(machine, 0, *first)
+        program.put(machine, 2, *last)
+        program.start(machine)
+        assert {blocked.stream for blocked in machine.run()} == {"tensor", "sync", "gpsimd"} and machine.interrupts == 1
+        middle = convert(program.result(machine, 0), "fp32", "bf16")
+        program.put(machine, 1, weights, middle)
+        program.release(machine)
+        program.release(machine)
+        assert machine.run() == [] and not machine.failures and machine.interrupts == 3
+        results.append([program.result(machine, number) for number in range(3)])
+        expected = [matmul_tiled(NANO, *first, bf16), matmul_tiled(NANO, weights, middle, bf16),
+                    matmul_tiled(NANO, *last, int8)]
+        assert all((result == wanted).all() for result, wanted in zip(results[-1], expected))
 
 
 @pytest.mark.parametrize(("config", "size"), [("mini", 256), pytest.param("small", 1024, marks=pytest.mark.long)])
 def test_a_large_product_keeps_the_array_busy(rng, config, size):
     core, form = configure(config).chip.core, Matmul("bf16", "bf16")
-    outcome = run_product(core, MatmulProgram(core, size, size, size, "bf16"),
-                          random_operands(rng, form, size, size, size), form)
+    outcome = run_product(core, Product(size, size, size, form), random_operands(rng, form, size, size, size))
     assert outcome["mismatches"] == 0 and outcome["busy_fraction"] >= 0.95
 
 
 def test_a_program_s_length_does_not_depend_on_k():
-    short, long = (len(MatmulProgram(NANO, 16, 64, k, "bf16").program) for k in (16, 4000))
+    short, long = (
+        len(MatmulProgram(NANO, [Product(16, 64, k, Matmul("bf16", "bf16"))]).program) for k in (16, 4000))
     assert short == long
 
 
@@ -91,7 +127,7 @@ def test_a_program_s_length_does_not_depend_on_k():
     ((1, 1, 1), "fp12", "stationary: 'fp12' is not allowed")])
 def test_a_product_that_cannot_be_is_refused(sizes, name, message):
     with pytest.raises(SpecError, match=message):
-        MatmulProgram(NANO, *sizes, name)
+        MatmulProgram(NANO, [Product(*sizes, Matmul(name, name))])
 
 
 def test_a_deadlock_says_who_waits_for_what():
@@ -194,14 +230,17 @@ def test_half_a_register_cannot_be_written():
 
 def test_reset_in_mid_run(rng):
     """Whatever was under way, the next program runs as the first."""
-    form, program = Matmul("bf16", "bf16"), MatmulProgram(NANO, 8, 32, 8, "bf16")
+    form = Matmul("bf16", "bf16")
+    product = Product(8, 32, 8, form)
+    program = MatmulProgram(NANO, [product])
     operands = random_operands(rng, form, 8, 8, 32)
     for cycles in (100, 333, 700):
         machine = driver(program.end, latency=(3, 30), stall=0.2, reorder=True)
-        program.load(machine, *operands)
+        program.load(machine)
+        program.put(machine, 0, *operands)
         program.start(machine)
         machine.model.step(cycles)
-        assert run_product(NANO, program, operands, form, model())["mismatches"] == 0
+        assert run_product(NANO, product, operands, model=model())["mismatches"] == 0
 
 
 def test_accumulate_and_cast_on_the_way(rng):

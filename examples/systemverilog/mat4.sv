@@ -30,6 +30,7 @@ module mat4
   logic [63:0] group_data_unused;
   logic [2:0] special_unused;
   logic [223:0] counters_unused;
+  logic [1:0] activity_unused;
 
   always_comb begin
     command = '0;
@@ -60,7 +61,8 @@ module mat4
       .results__payload(results), .results__valid(results_valid), .results__ready(busy),
       .groups__0__valid(1'b0), .groups__0__access('0), .groups__0__ready(group_ready_unused),
       .groups__0__data(group_data_unused),
-      .retired(retired_unused), .special(special_unused), .counters(counters_unused), .counters_clear(1'b0)
+      .retired(retired_unused), .special(special_unused), .activity(activity_unused),
+      .counters(counters_unused), .counters_clear(1'b0)
   );
 
   // Row k of the lone element: its weight is taken in cycle 2k, its operand enters in 2k + 1 and meets the running sum in

@@ -63,6 +63,8 @@ class DMAEngine(wiring.Component):
     update : Out(stream of update_layout)
     notify : Out(1)
         For one cycle, a descriptor that notifies is done.
+    active : Out(1), descriptor_address : Out(40)
+        Whether it has a descriptor, and where that one is.
     bytes_read, bytes_written : Out(4)
         Bytes of elements that came from memory, or went there, in this cycle.
     """
@@ -74,7 +76,8 @@ class DMAEngine(wiring.Component):
         super().__init__({
             "ring": Out(ring_signature()).array(rings_of_an_engine(core)), "ring_failed": Out(1), "written": In(core.psum_banks),
             "memory": Out(axi_signature(ADDRESS_BITS, WORD_BITS, DMA_ID_BITS)), "port": Out(access_port()),
-            "update": Out(stream.Signature(update_layout)), "notify": Out(1), "bytes_read": Out(BYTES_BITS),
+            "update": Out(stream.Signature(update_layout)), "notify": Out(1), "active": Out(1),
+            "descriptor_address": Out(ADDRESS_BITS), "bytes_read": Out(BYTES_BITS),
             "bytes_written": Out(BYTES_BITS)})
 
     def elaborate(self, platform):
@@ -128,7 +131,8 @@ class DMAEngine(wiring.Component):
             m.d.sync += reason.eq(cause)
             m.next = "failed"
 
-        with m.FSM():
+        with m.FSM() as fsm:
+            m.d.comb += [self.active.eq(~fsm.ongoing("idle")), self.descriptor_address.eq(address)]
             with m.State("idle"):
                 m.d.sync += [failed.eq(0), beat.eq(0), reason.eq(Cause.NONE), address.eq(rings.address)]
                 with m.If(rings.valid):

@@ -15,9 +15,12 @@ from .issue import TensorIssue, command_layout, starved_layout
 from .operand import OperandShapes
 from .wave import buffer_depth
 
-__all__ = ["TensorEngine", "counters_layout", "read_latency"]
+__all__ = ["TensorEngine", "activity_layout", "counters_layout", "read_latency"]
 
 COUNTER_BITS = 32
+
+activity_layout = data.StructLayout({"multiplying": 1, "loading": 1})
+"""Whether a wave, or weights, were issued in the cycle before."""
 
 
 def counters_layout():
@@ -69,6 +72,7 @@ class TensorEngine(wiring.Component):
         How many results were stored just now that are to be counted and are NaN or infinite.
     counters : Out(counters_layout)
     counters_clear : In(1)
+    activity : Out(activity_layout)
     """
 
     module_name = "onc_tensor"
@@ -83,7 +87,7 @@ class TensorEngine(wiring.Component):
             "results": Out(stream.Signature(32 * core.cols)),
             "groups": In(access_port()).array(core.dma_engines),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
-            "counters": Out(counters_layout()), "counters_clear": In(1),
+            "counters": Out(counters_layout()), "counters_clear": In(1), "activity": Out(activity_layout),
         })
 
     @property
@@ -173,6 +177,7 @@ class TensorEngine(wiring.Component):
         issued, started = Signal(), Signal()
         m.d.comb += [self.counters.eq(counters),
                      issued.eq(issue.wave.active | issue.wave.destination.commit)]
+        m.d.sync += self.activity.eq(Cat(issued, issue.load.active))
         m.d.sync += [
             counters.multiplying.eq(counters.multiplying + issued),
             counters.loading.eq(counters.loading + issue.load.active),

@@ -12,7 +12,7 @@ from ..emit import place
 from ..memory.local_access import access_port
 from ..memory.state_buffer import lockstep_read
 from .dispatch import TensorDispatch
-from .engine import TensorEngine, counters_layout
+from .engine import TensorEngine, activity_layout, counters_layout
 from .issue import QUEUE_DEPTH
 from .operand_fetch import OperandFetch, walk_layout
 
@@ -40,7 +40,7 @@ class TensorUnit(wiring.Component):
     multiply_done : Out(1)
         For one cycle: the last sum of the oldest multiplication is stored.
     moving, stationary : Out(lockstep_read)
-    groups, special, counters, counters_clear
+    groups, special, counters, counters_clear, activity
         See :class:`hdl.tensor.engine.TensorEngine`.
     written : Out
         Banks of the partial-sum buffer that something was written to.
@@ -55,7 +55,7 @@ class TensorUnit(wiring.Component):
             "refused": Out(CAUSE_BITS), "load_done": Out(1), "multiply_done": Out(1), "moving": Out(lockstep_read(core)),
             "stationary": Out(lockstep_read(core)), "groups": In(access_port()).array(core.dma_engines),
             "written": Out(core.psum_banks), "special": Out(core.cols.bit_length()), "counters": Out(counters_layout()),
-            "counters_clear": In(1)})
+            "counters_clear": In(1), "activity": Out(activity_layout)})
 
     def elaborate(self, platform):
         m = Module()
@@ -82,6 +82,6 @@ class TensorUnit(wiring.Component):
             self.accepted.eq(dispatch.accepted), self.refused.eq(dispatch.refused),
             self.load_done.eq(fetches["stationary"].done), self.multiply_done.eq(engine.retired),
             self.written.eq(dispatch.written), self.special.eq(engine.special), self.counters.eq(engine.counters),
-            engine.counters_clear.eq(self.counters_clear),
+            engine.counters_clear.eq(self.counters_clear), self.activity.eq(engine.activity),
         ]
         return m
