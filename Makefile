@@ -12,6 +12,7 @@ M       ?= 64
 N       ?= 64
 K       ?= 64
 FORMAT  ?= bf16
+TIMELINE ?= no
 PROGRAMS ?= 100
 
 VENV := .venv
@@ -41,7 +42,7 @@ $(VENV)/ready: requirements.lock
 demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, every bit checked
 	@$(RUN) sim.demo $(SELECTION)
 
-gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG
+gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG; TIMELINE=yes draws it
 	@$(RUN) sim.gemm $(SELECTION) M=$(M) N=$(N) K=$(K) FORMAT=$(FORMAT) TIMELINE=$(TIMELINE)
 
 fuzz: $(VENV)/ready ## PROGRAMS=100 random programs from SEED=1 on the RTL and the golden core of a small preset

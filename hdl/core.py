@@ -1,6 +1,6 @@
 """A NeuronCore: instruction streams, semaphores, the tensor unit, both buffers and DMA engines, between a host and memory."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -112,10 +112,19 @@ class NeuronCore(wiring.Component):
         connect(m, registers.update, semaphores.update[host])
         m.d.comb += [semaphores.read[host].semaphore.eq(registers.semaphore_number),
                      registers.semaphore_value.eq(semaphores.read[host].value), self.irq.eq(registers.interrupt)]
-        self._events(m, registers, sequencers, engines)
-        self._counters(m, registers, sequencers, engines, tensor)
+        parity_error = sbuf.parity.error | tensor.parity.error if core.parity else Const(0, 1)
+        self._events(m, registers, sequencers, engines, parity_error)
+        self._counters(m, registers, sequencers, engines, tensor, parity_error)
         self._activity(m, sequencers, engines, tensor)
+        self._parity(m, registers, sbuf, tensor)
         return m
+
+    def _parity(self, m, registers, sbuf, tensor):
+        if self._core.parity:
+            m.d.comb += Cat(sbuf.inject, tensor.inject).eq(registers.parity_inject)
+            for is_psum, report in enumerate((sbuf.parity, tensor.parity)):
+                with m.If(report.error):
+                    m.d.sync += registers.parity_place.eq(Cat(Const(is_psum, 1), report.partition))
 
     def _activity(self, m, sequencers, engines, tensor):
         streams = [Cat(sequencer.running, sequencer.waiting, sequencer.address) for sequencer in sequencers]
@@ -198,21 +207,23 @@ class NeuronCore(wiring.Component):
                 ring.descriptors.eq(Mux(by_host, registers.ring_doorbell, descriptors))]
 
     @staticmethod
-    def _events(m, registers, sequencers, engines):
+    def _events(m, registers, sequencers, engines, parity_error):
         notify = Cat(*(sequencer.notify for sequencer in sequencers), *(engine.notify for engine in engines))
         m.d.comb += registers.event.eq(Cat(
             notify.any(), Cat(sequencer.failed for sequencer in sequencers).any(),
-            Cat(engine.ring_failed for engine in engines).any(), Cat(sequencer.stopped for sequencer in sequencers).any()))
+            Cat(engine.ring_failed for engine in engines).any(), Cat(sequencer.stopped for sequencer in sequencers).any(),
+            parity_error))
         notifications = Signal(_COUNTER_BITS)
         m.d.sync += notifications.eq(notifications + sum(notify))
         m.d.comb += registers.notifications.eq(notifications)
 
     @staticmethod
-    def _counters(m, registers, sequencers, engines, tensor):
+    def _counters(m, registers, sequencers, engines, tensor, parity_error):
         clear = registers.counters_clear_written
         waiting = sequencers[STREAMS.index("tensor")].waiting
         counted = {"cycles": 1, "waiting": waiting, "bytes_read": sum(engine.bytes_read for engine in engines),
-                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special}
+                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special,
+                   "parity_errors": parity_error}
         for name, amount in counted.items():
             counter = Signal(_COUNTER_BITS, name=name)
             m.d.sync += counter.eq(Mux(clear, 0, counter + amount))

@@ -1,5 +1,6 @@
 """Driving a core: programs and tensors into memory, start, run, fetch; the same calls as :class:`golden.core.Core` has."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ _STATUS = {name: (sum(width for _, width, _ in fields[:place]), bits)
 _SETTLED = 400
 """Cycles in which nothing changes after which a waiting core is taken to wait for ever: more than memory's slowest answer."""
 _CHUNK = 20_000
-_EVENTS = 0b1110  # errors and stops; see the register interrupt_status
+_EVENTS, _ALL_EVENTS = 0b11110, 0b11111  # errors and stops; see the register interrupt_status
 
 
 def memory_ports(core):
@@ -37,9 +38,14 @@ def memory_ports(core):
     return ["fetch", *(f"dma_{index}" for index in range(core.dma_engines))]
 
 
+@functools.cache
+def _emission(core):
+    return emit(NeuronCore(core))
+
+
 def build_core(core, trace=False):
     """A model of ``NeuronCore(core)``, compiled if the cache does not hold it."""
-    return Model.build(emit(NeuronCore(core)), hierarchical=repeated_modules(core), trace=trace)
+    return Model.build(_emission(core), hierarchical=repeated_modules(core), trace=trace)
 
 
 @dataclass
@@ -148,12 +154,11 @@ class CoreDriver:
                                   f"descriptors: {now['pending'] or 'none'}")
             before = now
             try:
-                self.model.run_until("irq", min(chunk, max(_SETTLED, limit)))
+                self.model.run_until("irq", min(chunk, max(_SETTLED, limit)),
+                                     progress and (lambda *_: progress(self.model.cycle - begins, limit)))
             except OutOfCycles:
                 chunk = min(2 * chunk, _CHUNK)
-            self.host.write("interrupt_status", 0b1111)
-            if progress:
-                progress(min(self.model.cycle - begins, limit), limit)
+            self.host.write("interrupt_status", _ALL_EVENTS)
             if len(now["waiting"]) == len(running):
                 chunk = _SETTLED
 
@@ -213,6 +218,15 @@ class CoreDriver:
     def counters(self):
         """The performance counters by name; see ``docs/registers.md``."""
         return {name: self.host.read(name) for name in COUNTERS}
+
+    @property
+    def parity_error(self):
+        """Where the last wrong parity was found, ``("sbuf", partition)`` or ``("psum", partition)``; None if there was none
+        since the counters were cleared."""
+        if not self.host.read("parity_errors"):
+            return None
+        place = self.host.read("parity_place")
+        return ("psum" if place & 1 else "sbuf"), place >> 1
 
     def clear_counters(self):
         """Set the performance counters to 0."""

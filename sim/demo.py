@@ -1,38 +1,46 @@
-"""``python -m sim.demo [CONFIG=…] [SET=…]``: reads handwritten digits on the RTL tensor engine, every bit checked.
+"""``python -m sim.demo [CONFIG=…] [SET=…]``: reads handwritten digits on an RTL core, every bit checked.
 
-A network is trained in numpy; then the matrix products of its whole test set run on the simulated engine. Where values
-are rounded:
+A network is trained in numpy; then the matrix products of its whole test set run on the simulated core, memory to memory,
+as one program. Where values are rounded:
 
-1. Weights and pixels to the engine's format; pixels are exact where it has more than 8 bits.
+1. Weights and pixels to the core's format; pixels are exact where it has more than 8 bits.
 2. Each product as the numerics contract says: sums in binary32, in the order of rules N1 to N3 (int32 for int8).
-3. Bias and rectifier in numpy, float32, until the other engines exist.
+3. Bias and rectifier in numpy, float32, until the other engines exist: the program waits for the host meanwhile.
 4. Hidden values to the engine's format, on their way into the next product.
 
 Formats of 8 bits are scaled: the largest magnitude of each operand becomes the format's largest number.
 """
 
 import time
+from pathlib import Path
 
 import numpy as np
 
+from golden.core import Core
 from golden.formats import decode, encode, storage_dtype
-from sim.checked import run_checked
 from sim.command import run_command, selected_system
+from sim.core import CoreDriver
 from sim.digits import PIXELS, Digits, train
+from sim.gemm import LATENCY
+from sim.matmul_plan import Product
+from sim.matmul_program import MatmulProgram
+from sim.progress import progress_bar
 from sim.report import publish
-from sim.tensor import TensorDriver
 from spec.formats import FLOAT_FORMATS, FORMATS
+from spec.isa import INSTRUCTION_BYTES
 from spec.tensor import Matmul, is_paired_always
 
-__all__ = ["EngineProducts", "demo_form", "main", "pictures"]
+__all__ = ["NetworkProducts", "demo_form", "main", "pictures"]
 
 SEED = 1
 HIDDEN = (64,)
 _SHADES = " .:-=+*%@"
+_MOST_CYCLES = 40  # a wave, before the core is taken to hang
+_TIMELINE = Path("build") / "reports" / "demo-timeline.json"
 
 
 def demo_form(core):
-    """The products' form: bf16 if the engine has it, otherwise the first of its formats."""
+    """The products' form: bf16 if the core has it, otherwise the first of its formats."""
     name = "bf16" if "bf16" in core.formats else core.formats[0]
     return Matmul(name, name, paired=is_paired_always(name))
 
@@ -47,42 +55,67 @@ def _encoded(values, name):
     return encode(values / scale, name), scale
 
 
-class EngineProducts:
-    """Matrix products of float32 arrays on the tensor engine; adds up what they took and how they compare.
+class NetworkProducts:
+    """The matrix products of a network's layers as one program on a core: called for each layer in turn.
+
+    Memory holds the program, its descriptors and every layer's operands and results; the program waits between layers until
+    the host has written the next one's operands. The golden core executes the same bytes.
 
     Parameters
     ----------
-    driver : sim.tensor.TensorDriver
+    core : spec.config.CoreConfig
+    sizes : sequence of int
+        Neurons of each layer, the inputs first.
+    count : int
+        Rows of ``values``: images.
     form : spec.tensor.Matmul
+    model : sim.model.Model
+        Of ``NeuronCore(core)``; built if not given.
 
     Members
     -------
-    seconds, cycles, macs, bits_compared, mismatches
-        Sums over the products so far.
+    driver : sim.core.CoreDriver
+    program : sim.matmul_program.MatmulProgram
+    seconds, cycles, bits_compared, mismatches
+        Sums over the products so far; a mismatch is a bit that is not the golden core's.
     """
 
-    def __init__(self, driver, form):
-        self._driver, self._form = driver, form
+    def __init__(self, core, sizes, count, form, model=None):
+        self._form, self._layer = form, 0
+        self.program = MatmulProgram(core, [Product(outputs, count, inputs, form) for inputs, outputs in zip(sizes, sizes[1:])])
+        self._golden = Core(core, bytearray(self.program.end))
+        self.driver = CoreDriver(core, self.program.end, model=model, latency=LATENCY, seed=SEED)
         self.seconds = 0.0
-        self.cycles = self.macs = self.bits_compared = self.mismatches = 0
+        self.cycles = self.bits_compared = self.mismatches = 0
+        for machine in (self._golden, self.driver):
+            self.program.load(machine)
 
     def __call__(self, values, weights):
         (stationary, weight_scale), (moving, value_scale) = (
             _encoded(weights, self._form.stationary), _encoded(values.T, self._form.moving))
-        what = f"Product {len(values)} x {len(weights)} x {weights.shape[1]}"
-        checked = run_checked(self._driver, [(stationary, moving)], self._form, what)
-        self.seconds += checked.seconds
-        self.cycles += checked.run.cycles
-        self.macs += checked.run.macs
-        self.bits_compared += checked.bits_compared
-        self.mismatches += checked.mismatches
-        sums = decode(checked.run.results[0], "int32" if self._form.is_integer else "fp32")
+        program, driver, results = self.program, self.driver, []
+        go = program.release if self._layer else program.start
+        for machine in (driver, self._golden):
+            program.put(machine, self._layer, stationary, moving)
+            go(machine)
+        began, cycle = time.perf_counter(), driver.model.cycle
+        with progress_bar(f"layer {self._layer + 1}") as progress:
+            driver.run(_MOST_CYCLES * program.waves, lambda done, _: progress(done, max(done, program.waves)))
+        self.seconds += time.perf_counter() - began
+        self.cycles += driver.model.cycle - cycle
+        self._golden.run(limit=100_000_000)
+        results = [program.result(machine, self._layer) for machine in (driver, self._golden)]
+        self.bits_compared += results[0].nbytes * 8
+        self.mismatches += int(np.bitwise_count(results[0] ^ results[1]).sum())
+        self._layer += 1
+        sums = decode(results[0], "int32" if self._form.is_integer else "fp32")
         return sums.T * (weight_scale * value_scale)
 
     @property
     def utilisation(self):
-        """Multiply-accumulates per processing element and cycle, from first weight to last result of each product."""
-        return self.macs / (self._driver.core.rows * self._driver.core.cols * self.cycles)
+        """Multiply-accumulates per processing element and cycle, all that the host and memory cost included."""
+        core = self.driver.core
+        return self.program.macs / (core.rows * core.cols * self.cycles)
 
 
 def pictures(images, read, labels):
@@ -107,30 +140,33 @@ def main(values):
     digits = Digits.load(SEED)
     network = train(digits, HIDDEN, SEED)
     images, labels = digits.test_images, digits.test_labels
-    print(f"Handwritten digits on the RTL tensor engine\n\n"
+    print(f"Handwritten digits on an RTL core\n\n"
           f"  Network  {'-'.join(map(str, network.sizes))} neurons, trained just now in numpy on "
           f"{len(digits.train_images)} digits\n"
-          f"  Test     {len(images)} other digits; the engine multiplies in {form.moving}, numpy adds bias and rectifier\n"
-          f"  Engine   {core.rows} x {core.cols} processing elements (preset {system.chip.name}), its Verilog simulated by "
+          f"  Test     {len(images)} other digits; the core multiplies in {form.moving}, numpy adds bias and rectifier\n"
+          f"  Core     {core.rows} x {core.cols} processing elements (preset {system.chip.name}), its Verilog simulated by "
           f"Verilator;\n           compiled when it is first used, for a minute or more\n", flush=True)
 
-    driver = TensorDriver(core)
-    products = EngineProducts(driver, form)
-    read = network.classify(images, products)
+    products = NetworkProducts(core, network.sizes, len(images), form)
+    with products.driver.timeline() as timeline:
+        read = network.classify(images, products)
+    timeline.write(_TIMELINE)
     shown = _shown(read, labels)
     print(pictures(images[shown], read[shown], labels[shown]), end="\n\n")
 
     accuracy, accuracy_float32 = np.mean(read == labels), np.mean(network.classify(images) == labels)
     differ = "and all are the same" if not products.mismatches else f"of which {products.mismatches} DIFFER"
-    print(f"  The engine read {accuracy:.1%} of the digits correctly; numpy alone, in float32, {accuracy_float32:.1%}.\n"
-          f"  {products.bits_compared:,} bits of its results were compared with the golden model's, {differ}.\n"
-          f"  The array was used to {products.utilisation:.1%} of its peak over {products.cycles:,} cycles.\n")
+    print(f"  The core read {accuracy:.1%} of the digits correctly; numpy alone, in float32, {accuracy_float32:.1%}.\n"
+          f"  {products.bits_compared:,} bits of its results were compared with the golden core's, {differ}.\n"
+          f"  One program of {len(products.program.program) // INSTRUCTION_BYTES} instructions ran from memory; the array was used "
+          f"to {products.utilisation:.1%}\n  of its peak over {products.cycles:,} cycles.\n"
+          f"  {_TIMELINE} shows them at https://ui.perfetto.dev\n")
     publish("demo", {
-        "config": system.chip.name, "set": values["SET"] or None, "design": driver.model.emission.content_hash, "seed": SEED,
-        "format": form.moving, "test_digits": len(images), "accuracy": accuracy, "accuracy_float32": accuracy_float32,
-        "bits_compared": products.bits_compared, "mismatches": products.mismatches, "cycles": products.cycles,
-        "utilisation": products.utilisation, "cycles_per_second": products.cycles / products.seconds,
-        "seconds": time.perf_counter() - began,
+        "config": system.chip.name, "set": values["SET"] or None, "design": products.driver.model.emission.content_hash,
+        "seed": SEED, "format": form.moving, "test_digits": len(images), "accuracy": accuracy,
+        "accuracy_float32": accuracy_float32, "bits_compared": products.bits_compared, "mismatches": products.mismatches,
+        "cycles": products.cycles, "utilisation": products.utilisation,
+        "cycles_per_second": products.cycles / products.seconds, "seconds": time.perf_counter() - began,
     })
     return int(products.mismatches > 0)
 

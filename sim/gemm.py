@@ -24,7 +24,8 @@ __all__ = ["main", "run_product"]
 SEED = 1
 LATENCY = (20, 40)
 """Cycles that memory takes to answer."""
-_CYCLES_A_WAVE = 40
+_PATIENCE = 40
+"""Cycles a wave, at most; a core that is told to do little for each wave waits for memory."""
 _TIMELINE = Path("build") / "reports" / "gemm-timeline.json"
 
 
@@ -60,9 +61,8 @@ def run_product(core, product, operands, *, model=None, timeline=None):
         program.start(machine)
     golden.run(limit=100_000_000)
     began, cycles = time.perf_counter(), driver.model.cycle
-    limit = 100_000 + _CYCLES_A_WAVE * product.macs * product.form.passes // (core.rows * core.cols)
     with progress_bar("product") as progress, driver.timeline() if timeline else contextlib.nullcontext() as recorded:
-        driver.run(limit, progress)
+        driver.run(100_000 + _PATIENCE * program.waves, lambda done, _: progress(done, max(done, program.waves)))
     seconds = time.perf_counter() - began
     if timeline:
         recorded.write(timeline)

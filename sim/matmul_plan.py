@@ -167,6 +167,12 @@ class MatmulPlan:
         blocks = [(group, column, columns) for column, columns in _pieces(self._product.n, self._columns) for group in groups]
         return [_Block(group, column, columns, index % 2) for index, (group, column, columns) in enumerate(blocks)]
 
+    @property
+    def waves(self):
+        """Cycles that the array is busy."""
+        columns = sum(len(block.tiles) * block.columns for block in self._blocks)
+        return columns * len(self._tiles_of_k) * self._product.form.passes
+
     def _place(self, block, tile):
         """Byte offset of a tile's words in the partial-sum buffer."""
         core = self._core

@@ -39,7 +39,8 @@ class MatmulProgram:
         Of each product's ``stationary``, ``moving`` and result.
     end : int
         Of the memory that is used.
-    macs : int
+    macs, waves : int
+        Multiply-accumulates that the products ask for, and cycles that the array is busy with them.
 
     Raises
     ------
@@ -51,6 +52,7 @@ class MatmulProgram:
         self.products = list(products)
         self.macs = sum(product.macs for product in self.products)
         plans = [MatmulPlan(core, product) for product in self.products]
+        self.waves = sum(plan.waves for plan in plans)
         self._write_program(plans, base)
         # What the descriptors say depends on where they end, their number does not.
         counts = {ring: len(content) for ring, content in _joined(plan.descriptors(0, 0, 0) for plan in plans).items()}

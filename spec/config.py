@@ -55,6 +55,8 @@ class CoreConfig:
         Banks of a partition, between which its 8-byte words alternate; each is read and written once a cycle.
     psum_banks, psum_bank_bytes : int
         Partial-sum buffer: banks per partition and bytes per bank; public: 8 banks of 2 KiB.
+    parity : bool
+        A parity bit for each byte of the state buffer and each word of the partial-sum buffer, checked at every read.
     tensor_clock_ghz : float
         Published clock of the tensor engine, for peak figures only.
 
@@ -75,6 +77,7 @@ class CoreConfig:
     sbuf_banks: int = 4
     psum_banks: int = 8
     psum_bank_bytes: int = 2048
+    parity: bool = False
     tensor_clock_ghz: float = 1.0
 
     def __post_init__(self):
@@ -88,6 +91,7 @@ class CoreConfig:
         object.__setattr__(self, "formats", self._expanded_formats())
         _check_bool("fp8_pairs", self.fp8_pairs)
         _check_bool("transpose", self.transpose)
+        _check_bool("parity", self.parity)
         _check_int("adder_stages", self.adder_stages, 2, 3)
         _check_int("sbuf_kib", self.sbuf_kib, 1, 1024)
         _check_power_of_two("sbuf_banks", self.sbuf_banks, 1, 16)

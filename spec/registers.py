@@ -65,6 +65,7 @@ _COUNTERS = (
     ("bytes_read", "bytes that transfers read from memory"),
     ("bytes_written", "bytes that transfers wrote to memory"),
     ("special", "results of tensor instructions that were NaN or infinite, of instructions that count them"),
+    ("parity_errors", "cycles in which a read of the state or the partial-sum buffer found a wrong parity"),
 )
 
 REGISTER_MAP = (
@@ -78,11 +79,17 @@ REGISTER_MAP = (
         ("notify", 1, "an instruction or a descriptor that notifies is done"),
         ("stream_error", 1, "a stream stopped with a cause"),
         ("ring_error", 1, "a ring stopped with a cause"),
-        ("stopped", 1, "a stream halted, at an instruction, a breakpoint or after a step"))),
+        ("stopped", 1, "a stream halted, at an instruction, a breakpoint or after a step"),
+        ("parity_error", 1, "a read of the state or the partial-sum buffer found a wrong parity"))),
     Register("interrupt_enable", 0x024, "rw", "which of them raise it", (
-        ("notify", 1, ""), ("stream_error", 1, ""), ("ring_error", 1, ""), ("stopped", 1, ""))),
+        ("notify", 1, ""), ("stream_error", 1, ""), ("ring_error", 1, ""), ("stopped", 1, ""), ("parity_error", 1, ""))),
     Register("notifications", 0x028, "r", "how often an instruction or a descriptor notified"),
     Register("counters_clear", 0x02C, "w", "any value sets all counters below to 0"),
+    Register("parity_place", 0x030, "r", "where the last wrong parity was found; 0 without parity", (
+        ("psum", 1, "in the partial-sum buffer, not in the state buffer"), ("partition", 10, "the first of that cycle"))),
+    Register("parity_inject", 0x034, "rw", "to see that a wrong parity is found; nothing happens without parity", (
+        ("sbuf", 1, "writes to the state buffer store the wrong parity"),
+        ("psum", 1, "writes to the partial-sum buffer do"))),
     *(Register(name, 0x040 + 4 * place, "r", meaning) for place, (name, meaning) in enumerate(_COUNTERS)),
     *_rows("stream", 0x100, 0x40, len(STREAMS), (
         ("start_low", "rw", "address at which the stream starts, low 32 bits", ()),

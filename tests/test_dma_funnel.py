@@ -43,3 +43,9 @@ def test_a_word_a_cycle(rng):
     chunks = [rng.bytes(3), *(rng.bytes(8) for _ in range(100))]
     out, cycles = run(chunks, lambda there: there)
     assert out == b"".join(chunks) and cycles <= len(chunks) + 1
+
+
+def test_whole_words_out_of_words_with_other_boundaries(rng):
+    chunks = [rng.bytes(3), *(rng.bytes(8) for _ in range(100)), rng.bytes(5)]
+    out, cycles = run(chunks, lambda there: there // 8 * 8)
+    assert out == b"".join(chunks) and cycles <= len(chunks) + 2

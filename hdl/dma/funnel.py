@@ -10,11 +10,11 @@ from .layouts import BYTES_BITS, WORD_BITS, chunk_layout
 
 __all__ = ["Funnel"]
 
-_DEPTH = 2 * ENGINE_BYTES
+_DEPTH = 3 * ENGINE_BYTES  # words whose boundaries differ on both sides still pass one a cycle
 
 
 class Funnel(wiring.Component):
-    """Sixteen bytes between the chunks of the source and the words of the destination.
+    """Twenty-four bytes between the chunks of the source and the words of the destination.
 
     Latency: 1 cycle. Throughput: 8 bytes a cycle.
 
@@ -38,7 +38,7 @@ class Funnel(wiring.Component):
         held = Signal(8 * _DEPTH)
         remains, rest = Signal.like(self.level), Signal.like(held)
         accepts = self.i.valid & self.i.ready
-        m.d.comb += [self.data.eq(held), self.i.ready.eq(self.level <= ENGINE_BYTES), remains.eq(self.level - self.take),
+        m.d.comb += [self.data.eq(held), self.i.ready.eq(self.level <= _DEPTH - ENGINE_BYTES), remains.eq(self.level - self.take),
                      rest.eq(held >> (self.take << 3))]
         # What is above the level is always zero, so that new bytes can be put in their place without a mask.
         new = Signal(WORD_BITS)

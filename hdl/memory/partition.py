@@ -8,7 +8,7 @@ from spec.dma import ENGINE_BYTES
 
 from ..emit import place
 from .local_access import WORD_BITS
-from .sram import SRAM
+from .parity import buffer_memory, connect_partition, partition_members
 
 __all__ = ["READERS", "Partition", "read_signature", "word_address_bits"]
 
@@ -42,6 +42,8 @@ class Partition(wiring.Component):
     -------
     moving, stationary, access : In(read_signature)
     write_address : In, write_data : In(64), write_strobe : In(8)
+    inject, parity_error
+        With parity only; see :mod:`hdl.memory.parity`.
     """
 
     module_name = "onc_sbuf_partition"
@@ -50,17 +52,18 @@ class Partition(wiring.Component):
         self._core = core
         super().__init__({
             **{name: In(read_signature(core)) for name in READERS},
-            "write_address": In(word_address_bits(core)), "write_data": In(WORD_BITS), "write_strobe": In(ENGINE_BYTES)})
+            "write_address": In(word_address_bits(core)), "write_data": In(WORD_BITS), "write_strobe": In(ENGINE_BYTES),
+            **partition_members(core)})
 
     def elaborate(self, platform):
         m = Module()
         banks = self._core.sbuf_banks
         bits = banks.bit_length() - 1
-        words = []
+        memories = []
         for index in range(banks):
-            bank = SRAM(WORD_BITS, self._core.sbuf_bytes // ENGINE_BYTES // banks, ENGINE_BYTES)
+            bank = buffer_memory(self._core, WORD_BITS, self._core.sbuf_bytes // ENGINE_BYTES // banks, ENGINE_BYTES)
             m.submodules[f"bank_{index}"] = place(platform, bank)
-            words.append(bank.read_data)
+            memories.append(bank)
             m.d.comb += [
                 bank.write_address.eq(self.write_address[bits:]), bank.write_data.eq(self.write_data),
                 bank.write_enable.eq(Mux(self.write_address[:bits] == index, self.write_strobe, 0)),
@@ -70,6 +73,8 @@ class Partition(wiring.Component):
                 read = getattr(self, name)
                 with m.If(read.enable & (read.address[:bits] == index)):
                     m.d.comb += [bank.read_enable.eq(1), bank.read_address.eq(read.address[bits:])]
+        connect_partition(m, self._core, self, memories)
+        words = [bank.read_data for bank in memories]
         for name in READERS:
             read, shown = getattr(self, name), Signal(max(1, bits), name=f"{name}_bank")
             m.d.sync += shown.eq(read.address[:bits])

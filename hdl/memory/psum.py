@@ -9,7 +9,7 @@ from ..arith.layouts import pack, partial_sum_layout
 from ..emit import place
 from .crossbar import group_size
 from .local_access import access_port
-from .sram import SRAM
+from .parity import buffer_memory, connect_partition, connect_report, partition_members, report_members
 
 __all__ = ["PartialSumColumn", "PartialSumBuffer", "ACCUMULATE_DISTANCE", "destination_layout", "read_layout"]
 
@@ -71,6 +71,8 @@ class PartialSumColumn(wiring.Component):
         Whether the access is made in this cycle.
     special_i, special_o : In, Out
         Running count along the columns of results that are counted, a cycle from column to column.
+    inject, parity_error
+        With parity only; see :mod:`hdl.memory.parity`.
     """
 
     module_name = "onc_psum_column"
@@ -82,7 +84,7 @@ class PartialSumColumn(wiring.Component):
             "sum": In(partial_sum_layout), "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS),
             "access": In(read_layout(core)), "access_ready": Out(1),
-            "special_i": In(core.cols.bit_length()), "special_o": Out(core.cols.bit_length()),
+            "special_i": In(core.cols.bit_length()), "special_o": Out(core.cols.bit_length()), **partition_members(core),
         })
 
     def elaborate(self, platform):
@@ -105,7 +107,7 @@ class PartialSumColumn(wiring.Component):
         accesses = access.enable & self.access_ready
         banks = []
         for index in range(self._core.psum_banks):
-            bank = SRAM(WORD_BITS, self._core.psum_bank_words)
+            bank = buffer_memory(self._core, WORD_BITS, self._core.psum_bank_words)
             m.submodules[f"bank_{index}"] = place(platform, bank)
             banks.append(bank)
             fetches = fetching & (destination.bank == index)
@@ -117,6 +119,7 @@ class PartialSumColumn(wiring.Component):
                 bank.write_address.eq(storing.offset),
                 bank.write_data.eq(result),
             ]
+        connect_partition(m, self._core, self, banks)
         words = Array(bank.read_data for bank in banks)
         old = words[adding.bank]
 
@@ -166,6 +169,8 @@ class PartialSumBuffer(wiring.Component):
         High for a cycle when the last sum of an instruction is stored everywhere.
     special : Out
         How many results of a column of sums that left the buffer's last stage were NaN or infinite, of those to count.
+    inject, parity
+        With parity only; see :mod:`hdl.memory.parity`.
     """
 
     module_name = "onc_psum"
@@ -177,7 +182,7 @@ class PartialSumBuffer(wiring.Component):
             "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS * core.cols),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
-            "groups": In(access_port()).array(core.dma_engines),
+            "groups": In(access_port()).array(core.dma_engines), **report_members(core, core.cols),
         })
 
     def elaborate(self, platform):
@@ -196,6 +201,7 @@ class PartialSumBuffer(wiring.Component):
             destination = onward
         m.d.comb += [self.read_data.eq(Cat(column.read_data for column in columns)), self.special.eq(special)]
         self._access(m, columns)
+        connect_report(m, self._core, self, columns)
 
         # The last column's word is written at the end of the second cycle after its destination.
         ends = Signal(ACCUMULATE_DISTANCE - 1)

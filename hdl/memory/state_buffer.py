@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..emit import place
 from .crossbar import group_size
 from .local_access import LANE_BITS, WORD_BITS, access_port
+from .parity import connect_report, report_members
 from .partition import Partition, word_address_bits
 
 __all__ = ["StateBuffer", "lockstep_read"]
@@ -38,6 +39,8 @@ class StateBuffer(wiring.Component):
     moving, stationary : In(lockstep_read)
     groups : dma_engines x In(access_port)
         An access's partition is one of the group's.
+    inject, parity
+        With parity only; see :mod:`hdl.memory.parity`.
     """
 
     module_name = "onc_sbuf"
@@ -45,7 +48,7 @@ class StateBuffer(wiring.Component):
     def __init__(self, core):
         self._core = core
         super().__init__({"moving": In(lockstep_read(core)), "stationary": In(lockstep_read(core)),
-                          "groups": In(access_port()).array(core.dma_engines)})
+                          "groups": In(access_port()).array(core.dma_engines), **report_members(core, core.rows)})
 
     def elaborate(self, platform):
         m = Module()
@@ -70,13 +73,14 @@ class StateBuffer(wiring.Component):
             for bank in range(core.sbuf_banks)))
 
         each = group_size(core, core.rows)
-        moving_data, stationary_data, access_data = [], [], []
+        partitions, moving_data, stationary_data, access_data = [], [], [], []
         m.d.comb += [group.ready.eq(group.access.write | ~taken.bit_select(bank_of[index], 1))
                      for index, group in enumerate(groups)]
         for row in range(core.rows):
             group, read = groups[row // each], reads[row // each]
             partition = Partition(core)
             m.submodules[f"partition_{row}"] = place(platform, partition)
+            partitions.append(partition)
             chosen = Signal(name=f"chosen_{row}")
             m.d.comb += [
                 chosen.eq(group.access.partition == row),
@@ -92,6 +96,7 @@ class StateBuffer(wiring.Component):
             moving_data.append(partition.moving.data)
             stationary_data.append(partition.stationary.data)
             access_data.append(partition.access.data)
+        connect_report(m, core, self, partitions)
         m.d.comb += [moving.data.eq(Cat(moving_data)), stationary.data.eq(Cat(stationary_data))]
         for index, group in enumerate(groups):
             words = access_data[index * each:(index + 1) * each]

@@ -8,6 +8,7 @@ from spec.tensor import WEIGHTS_PER_CYCLE
 
 from ..emit import place
 from ..memory.local_access import access_port
+from ..memory.parity import pass_report, report_members
 from ..memory.psum import PartialSumBuffer
 from .array import SystolicArray
 from .feeder import RowFeeder
@@ -73,6 +74,8 @@ class TensorEngine(wiring.Component):
     counters : Out(counters_layout)
     counters_clear : In(1)
     activity : Out(activity_layout)
+    inject, parity
+        With parity only; see :mod:`hdl.memory.parity`.
     """
 
     module_name = "onc_tensor"
@@ -88,6 +91,7 @@ class TensorEngine(wiring.Component):
             "groups": In(access_port()).array(core.dma_engines),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
             "counters": Out(counters_layout()), "counters_clear": In(1), "activity": Out(activity_layout),
+            **report_members(core, core.cols),
         })
 
     @property
@@ -148,6 +152,7 @@ class TensorEngine(wiring.Component):
         for outer, inner in zip(self.groups, psum.groups):
             m.d.comb += [inner.valid.eq(outer.valid), inner.access.eq(outer.access), outer.ready.eq(inner.ready),
                          outer.data.eq(inner.data)]
+        pass_report(m, core, self, psum)
         self._count(m, issue)
         return m
 

@@ -10,6 +10,7 @@ from ..control.layouts import CAUSE_BITS, instruction_layout
 from ..control.sequencer import OFFSET_SHAPE
 from ..emit import place
 from ..memory.local_access import access_port
+from ..memory.parity import pass_report, report_members
 from ..memory.state_buffer import lockstep_read
 from .dispatch import TensorDispatch
 from .engine import TensorEngine, activity_layout, counters_layout
@@ -40,7 +41,7 @@ class TensorUnit(wiring.Component):
     multiply_done : Out(1)
         For one cycle: the last sum of the oldest multiplication is stored.
     moving, stationary : Out(lockstep_read)
-    groups, special, counters, counters_clear, activity
+    groups, special, counters, counters_clear, activity, inject, parity
         See :class:`hdl.tensor.engine.TensorEngine`.
     written : Out
         Banks of the partial-sum buffer that something was written to.
@@ -55,7 +56,8 @@ class TensorUnit(wiring.Component):
             "refused": Out(CAUSE_BITS), "load_done": Out(1), "multiply_done": Out(1), "moving": Out(lockstep_read(core)),
             "stationary": Out(lockstep_read(core)), "groups": In(access_port()).array(core.dma_engines),
             "written": Out(core.psum_banks), "special": Out(core.cols.bit_length()), "counters": Out(counters_layout()),
-            "counters_clear": In(1), "activity": Out(activity_layout)})
+            "counters_clear": In(1), "activity": Out(activity_layout),
+            **report_members(core, core.cols)})
 
     def elaborate(self, platform):
         m = Module()
@@ -73,6 +75,7 @@ class TensorUnit(wiring.Component):
             connect(m, fetch.read, flipped(getattr(self, name)))
             connect(m, fetch.o, getattr(engine, name))
             fetches[name] = fetch
+        pass_report(m, core, self, engine)
         connect(m, dispatch.command, engine.command)
         connect(m, flipped(self.issue), dispatch.issue)
         for outer, inner in zip(self.groups, engine.groups):
