@@ -1,4 +1,4 @@
-"""The Verilog of every preset's tensor engine: written in time, small, reproducible, without local paths, lint-clean."""
+"""The Verilog of every preset's tensor engine and of cores: written in time, small, reproducible, without local paths, lint-clean."""
 
 import subprocess
 import time
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hdl.core import NeuronCore
 from hdl.emit import emit
 from hdl.tensor.engine import TensorEngine
 from sim import toolchain, verilate
@@ -13,16 +14,25 @@ from spec.presets import PRESETS, configure
 
 LARGE = ("trn1", "inf2")  # differ from trn2 in pairs and transpose only
 MAX_SECONDS, MAX_BYTES = 60, 10_000_000
+MAX_SECONDS_OF_A_CORE = 90
 
 
 @pytest.mark.parametrize("preset", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ())
                                     for name in PRESETS])
 def test_every_preset_is_written(preset):
+    check_written(TensorEngine(configure(preset).chip.core), MAX_SECONDS)
+
+
+def test_the_largest_core_is_written():
+    check_written(NeuronCore(configure("trn2").chip.core), MAX_SECONDS_OF_A_CORE)
+
+
+def check_written(component, seconds):
     began = time.process_time()
-    emission = emit(TensorEngine(configure(preset).chip.core))
-    assert time.process_time() - began < MAX_SECONDS
+    emission = emit(component)
+    assert time.process_time() - began < seconds
     assert sum(map(len, emission.files.values())) < MAX_BYTES
-    assert list(emission.files)[-1] == "onc_tensor.v"
+    assert list(emission.files)[-1] == f"{component.module_name}.v"
     for name, text in emission.files.items():
         assert text.count("\nmodule onc_") + text.startswith("module onc_") >= 1, name
         assert str(Path.home()) not in text and str(Path.cwd()) not in text
@@ -47,6 +57,15 @@ def lint(folder, emission):
 def test_lint_is_clean(tmp_path, preset):
     """Every module of the preset, in an array of two by two small tiles: what repeats is the same at any size."""
     outcome = lint(tmp_path, emit(TensorEngine(configure(preset, "rows=4 cols=4 tile=2").chip.core)))
+    assert outcome.returncode == 0, outcome.stderr
+    assert "%Warning" not in outcome.stderr
+
+
+@pytest.mark.parametrize(("preset", "settings"), [
+    ("mini", "parity=yes"), ("trn2", "rows=32 cols=4 tile=4"),  # the latter with four DMA engines
+    *(pytest.param(name, "rows=4 cols=4 tile=2", marks=pytest.mark.long) for name in PRESETS if name != "inf2")])
+def test_lint_of_cores_is_clean(tmp_path, preset, settings):
+    outcome = lint(tmp_path, emit(NeuronCore(configure(preset, settings).chip.core)))
     assert outcome.returncode == 0, outcome.stderr
     assert "%Warning" not in outcome.stderr
 
