@@ -131,8 +131,7 @@ class Cause(enum.IntEnum):
     ADDRESS_RANGE = 4, "an element beyond the end of its partition, or before its beginning"
     BANK_INVALID = 5, "a bank is read, or accumulated onto, that nothing was ever written to"
     FETCH = 6, "memory answered an instruction fetch with an error"
-    PARITY = 7, "an SRAM word was read with wrong parity"
-    MEMORY = 8, "memory answered a transfer with an error"
+    MEMORY = 7, "memory answered a transfer with an error"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The tensor engine as blocks, with the wavefront's cycle written into each processing element."""
+"""The tensor engine as blocks, what is around it, with the wavefront's cycle written into each processing element."""
 
 from .svg import BLUE, GREEN, LINE, ORANGE, PALE, SOFT, Picture
 
@@ -17,9 +17,8 @@ def shade(cycle):
 
 def draw():
     """The picture."""
-    picture = Picture(900, 456, "Block diagram of the tensor engine, and the blocks of the core that are still to come")
+    picture = Picture(900, 456, "Block diagram of the tensor engine, and of what is around it in a core")
     picture.text(24, 34, "Tensor engine", 16, bold=True)
-    picture.text(24, 53, "exists today", 12, SOFT)
     _edges(picture)
     _array(picture)
     _partial_sums(picture)
@@ -85,15 +84,15 @@ def _partial_sums(picture):
 
 
 def _rest_of_the_core(picture):
-    picture.box(682, 16, 202, 424, dashed=True)
-    picture.text(700, 42, "Rest of the core", 16, SOFT, bold=True)
-    picture.text(700, 61, "not built yet", 12, SOFT)
-    for index, (name, words) in enumerate((
-            ("state buffer (SBUF)", "takes the row buffers' place"), ("vector engine", "lanes, reductions"),
-            ("scalar engine", "activation functions"), ("sequencers", "five streams, semaphores"),
-            ("DMA", "AXI4, descriptors"),
-            ("NeuronLink, collectives", "ring and torus"), ("GpSimd", "last"))):
+    picture.box(682, 16, 202, 424)
+    picture.text(700, 42, "Rest of the core", 16, bold=True)
+    picture.text(700, 61, "dashed: not built yet", 12, SOFT)
+    for index, (name, words, built) in enumerate((
+            ("sequencers", "five streams, semaphores", True), ("state buffer (SBUF)", "banks, access patterns", True),
+            ("DMA engines", "AXI4, descriptors", True), ("vector engine", "lanes, reductions", False),
+            ("scalar engine", "activation functions", False), ("NeuronLink, collectives", "ring and torus", False),
+            ("GpSimd", "last", False))):
         y = 76 + index * 51
-        picture.box(698, y, 170, 42, PALE, LINE, dashed=True)
-        picture.text(783, y + 18, name, 11.5, SOFT, "middle", bold=True)
+        picture.box(698, y, 170, 42, PALE, LINE, dashed=not built)
+        picture.text(783, y + 18, name, 11.5, anchor="middle", bold=True, **({} if built else {"colour": SOFT}))
         picture.text(783, y + 33, words, 10.5, SOFT, "middle")
