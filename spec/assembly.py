@@ -8,20 +8,24 @@ what it changes when done, and flags. ``#`` begins a comment.
             add r1, r1, 128
             branch r1 < 1024, start
 
-An access pattern is ``memory[first + partitions, byte offset (+ register), format, step*count, …]``, the fastest pair
-first; a branch goes to a label or by a signed number of instructions; numbers may be hexadecimal.
+An access pattern is ``memory[first + partitions, byte offset (+ register), format, step*count, …]``, the fastest pair first. A
+field is ``name=value``; its value is a number, a word for its place in a list, or binary32 as ``1.5f``. A branch goes to a label or
+by a signed number of instructions. Numbers may be hexadecimal.
 """
 
 import re
+import struct
 
 from .errors import SpecError, choices
-from .isa import (COMPARISONS, INSTRUCTION_BYTES, OPCODES, UPDATES, Access, Instruction, Update, Wait, decode, encode)
+from .isa import (COMPARISONS, FIELD_NAMES, INSTRUCTION_BYTES, OPCODES, UPDATES, Access, Instruction, Update, Wait, decode,
+                  encode)
 
 __all__ = ["assemble", "disassemble", "format_instruction", "parse_instruction"]
 
 _ACCESS = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 _FIELD = re.compile(r"(\w+)=(\S+)")
 _SEMAPHORE = re.compile(r"s(\w+)\s*(==|!=|<=|>=|\+=|-=|<|>|=)\s*(\w+)")
+_BITS = ("fill", "scalar0", "scalar1", "value")  # shown in hexadecimal
 _LABEL = re.compile(r"([A-Za-z_]\w*):\s*")
 _COMPARED = re.compile(r"(\S+)\s*(==|!=|<=|>=|<|>)\s*(\S+?)\s*,\s*(\S+)")
 
@@ -31,6 +35,18 @@ def _number(what, text):
         return int(text, 0)
     except ValueError:
         raise SpecError(what, text, "a number") from None
+
+
+def _value(name, text):
+    """A field's value: a word that stands for its place, a number of binary32 with an f behind it, or an integer."""
+    if text in FIELD_NAMES.get(name, ()):
+        return FIELD_NAMES[name].index(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|inf|nan)f", text):
+        try:
+            return int.from_bytes(struct.pack("<f", float(text[:-1])), "little")
+        except OverflowError:
+            raise SpecError(name, text, "a number that binary32 holds") from None
+    return _number(name, text)
 
 
 def _register(text):
@@ -106,7 +122,7 @@ def parse_instruction(text, labels=(), position=0):
             match = _FIELD.fullmatch(word)
             if match is None:
                 raise SpecError("operand", word, "name=number or name=memory[…]")
-            fields[match[1]] = _number(match[1], match[2])
+            fields[match[1]] = _value(match[1], match[2])
     return Instruction(name, accesses, {field: fields.get(field, 0) for field, _, _ in OPCODES[name].fields} | fields,
                        **_clauses(clauses))
 
@@ -150,13 +166,18 @@ def format_instruction(instruction):
             dims = ", ".join(f"{step}*{count}" for step, count in access.dims)
             words.append(f"{role}={access.space}[{access.partition}+{access.partitions}, {access.offset}{register}, "
                          f"{access.format}, {dims}]")
-        words += [f"{name}={value}" for name, value in fields.items() if value]
+        words += [f"{name}={_word(name, value)}" for name, value in fields.items() if value]
     text = " ".join(words)
     if instruction.waits:
         text += " ; wait " + ", ".join(f"s{wait.semaphore}{wait.comparison}{wait.value}" for wait in instruction.waits)
     if instruction.updates:
         text += " ; then " + ", ".join(f"s{update.semaphore}{update.kind}{update.value}" for update in instruction.updates)
     return text + "".join(f" ; {flag}" for flag in ("notify", "count_special") if getattr(instruction, flag))
+
+
+def _word(name, value):
+    words = FIELD_NAMES.get(name, ())
+    return words[value] if 0 <= value < len(words) else hex(value) if name in _BITS else value
 
 
 def assemble(text):

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from .errors import SpecError, choices
 from .fields import pack_fields, unpack_fields
 from .formats import FORMATS
+from .vector import OPERATORS
 
-__all__ = ["COMPARISONS", "DIMENSIONS", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
+__all__ = ["COMPARISONS", "DIMENSIONS", "FIELD_NAMES", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
            "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "WAITS",
            "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode", "named", "numbered"]
 
@@ -87,6 +88,26 @@ class Opcode:
 _REGISTER_OR_VALUE = (("is_register", 1, "whether the right side is a register"),
                       ("right", -32, "number of the register, or the value"))
 
+_OPERATOR_BITS = 5
+
+
+def _scalar(number, meaning):
+    """The fields of an operand that is the same for a partition's elements."""
+    return ((f"scalar{number}", 32, f"{meaning}: 32 bits, or, if stored, the byte of a word in each partition of the state buffer"),
+            (f"scalar{number}_stored", 1, "whether it is stored"),
+            (f"scalar{number}_partition", 10, "if stored, the first of those partitions"))
+
+
+_SCALAR0, _SCALAR1 = (_scalar(number, "operand") for number in range(2))
+_OP0, _OP1 = ((f"op{number}", _OPERATOR_BITS, "number of an operator") for number in range(2))
+_REVERSE0, _REVERSE1 = ((f"reverse{number}", 1, f"the operands of op{number} change places") for number in range(2))
+_AFFINE = (("base", -32, "of the affine value"), ("multiplier", -32, "of the partition's number, from 0"),
+           *((f"step{index}", -32, f"of the index in dimension {index} of the result") for index in range(DIMENSIONS)))
+_FILL = ("fill", 32, "binary32")
+
+FIELD_NAMES = {"op0": OPERATORS, "op1": OPERATORS, "comparison0": COMPARISONS, "comparison1": COMPARISONS}
+"""Fields of operations that hold the place of a word in a tuple, which stands for it in assembly."""
+
 OPCODES = {opcode.name: opcode for opcode in (
     Opcode("nop", 0x00, STREAMS, (), (), "nothing but its waits and updates"),
     Opcode("halt", 0x01, STREAMS, (), (), "the stream stops until the host starts it again"),
@@ -107,8 +128,39 @@ OPCODES = {opcode.name: opcode for opcode in (
     Opcode("multiply_moving", 0x21, ("tensor",), ("moving", "result"), (
         ("accumulate", 1, "add to what the bank holds instead of overwriting it (N3)"),),
         "stream columns through the weights into the partial-sum buffer"),
+    Opcode("tensor_tensor", 0x40, ("vector",), ("data", "operand", "result"), (_OP0,), "result = data op0 operand"),
+    Opcode("tensor_scalar", 0x41, ("vector",), ("data", "result"),
+           (_OP0, _OP1, _REVERSE0, _REVERSE1, *_SCALAR0, *_SCALAR1), "result = (data op0 scalar0) op1 scalar1"),
+    Opcode("scalar_tensor_tensor", 0x42, ("vector",), ("data", "operand", "result"),
+           (_OP0, _OP1, _REVERSE0, _REVERSE1, *_SCALAR0), "result = (data op0 scalar0) op1 operand"),
+    Opcode("tensor_copy", 0x43, ("vector",), ("data", "result"), (), "result = data"),
+    Opcode("tensor_copy_predicated", 0x44, ("vector",), ("data", "predicate", "result"),
+           (("reverse0", 1, "copy where the predicate is zero"),), "result = data where the predicate is not zero"),
+    Opcode("memset", 0x45, ("vector", "gpsimd"), ("result",), (("value", 32, "bits of the result's format"),), "result = value"),
+    Opcode("iota", 0x46, ("gpsimd",), ("result",), _AFFINE, "result = the affine value"),
+    Opcode("affine_select", 0x47, ("gpsimd",), ("data", "result"),
+           (*_AFFINE, ("comparison0", 3, "number of a comparison of the affine value with 0"), _FILL),
+           "result = data where the affine value compares so with 0, else fill"),
+    Opcode("range_select", 0x48, ("vector",), ("data", "result"), (
+        *(("comparison" + str(index), 3, f"number of a comparison of the position with scalar{index}") for index in range(2)),
+        *_SCALAR0, *_SCALAR1, ("start", -32, "position of the first element"), _FILL),
+        "result = data where both comparisons hold, else fill"),
+    Opcode("select", 0x49, ("vector",), ("data", "predicate", "result"),
+           (("reverse0", 1, "take data where the predicate is zero"), *_SCALAR0),
+           "result = data where the predicate is not zero, else scalar0"),
+    Opcode("tensor_reduce", 0x4A, ("vector",), ("data", "result"),
+           (_OP0, ("axes", 3, "how many of the fastest pairs are reduced, 1 to 4"), ("negate", 1, "change the results' signs")),
+           "result = data reduced by op0 (N8)"),
+    Opcode("tensor_scalar_reduce", 0x4B, ("vector",), ("data", "result", "reduced"), (_OP0, _OP1, _REVERSE0, *_SCALAR0),
+           "result = data op0 scalar0; reduced = all of a partition's results reduced by op1 (N8)"),
+    Opcode("tensor_tensor_scan", 0x4C, ("vector",), ("data", "operand", "result"),
+           (_OP0, _OP1, _REVERSE0, _REVERSE1, *_SCALAR0),
+           "each result = (data op0 the result before) op1 operand; scalar0 is before the first"),
+    Opcode("tensor_scalar_cumulative", 0x4D, ("vector",), ("data", "result"),
+           (_OP0, _OP1, _REVERSE0, *_SCALAR0, *_SCALAR1),
+           "each result = (data op0 scalar0) op1 the result before; scalar1 is before the first"),
 )}
-"""Every opcode by name. 0x40 to 0x7f are kept for the vector engine, 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
+"""Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""
 
 _BY_CODE = {opcode.code: opcode for opcode in OPCODES.values()}

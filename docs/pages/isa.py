@@ -5,6 +5,7 @@ from pathlib import Path
 from spec.assembly import assemble, disassemble
 from spec.isa import (COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, PATTERN, REGISTERS, SEMAPHORES, SPACES, STREAMS,
                       UPDATES, Cause)
+from spec.vector import OPERATORS
 
 __all__ = ["PAGE", "page"]
 
@@ -51,9 +52,8 @@ Five streams run side by side on a core: {", ".join(STREAMS)}. Each fetches its 
 AWS publishes the streams, the registers, the semaphores, the access patterns and what the instructions can do; the
 encoding is not public, and all of it below is our own.
 
-The assembler is `spec/assembly.py`, the encoding `spec/isa.py`. Programs run on the golden model, `golden/core.py`. In
-hardware the sequencer of a stream and the semaphores exist, in `hdl/control/`; memories and engines are not joined to them
-yet.
+The assembler is `spec/assembly.py`, the encoding `spec/isa.py`. Programs run on the golden model, `golden/core.py`, and on the
+hardware, `hdl/core.py`.
 
 An instruction is {INSTRUCTION_BYTES} bytes, little-endian, at an address that is a multiple of that. Its waits are
 looked at one after the other: the second when the first was met, the third when the second was. Then it runs, and then it
@@ -73,8 +73,8 @@ A branch's label becomes a signed number of instructions; this is what the bytes
 
 {operations}
 
-Codes 0x40 to 0x7f are kept for the vector engine, 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for gpsimd, 0xc0 to 0xcf
-for collectives.
+Codes 0x40 to 0x7f are the vector engine's; 0x80 to 0x9f are kept for the scalar engine, 0xa0 to 0xbf for gpsimd, 0xc0 to 0xcf for
+collectives.
 
 **Semaphores** count from 0 to 65,535 and wrap. **Registers** wrap at 32 bits; comparisons and offsets take them as signed. A
 branch counts in instructions from itself; its waits and updates are done whether it is taken or not.
@@ -85,6 +85,10 @@ a partition gives all its first elements, then as many second ones; `odd` says t
 The result is one run of 32-bit words (fp32, or int32 for int8), step 1, inside one bank of the partial-sum buffer, in the
 first partitions, as many as there are columns of the stationary operand. With `transpose`, word n is the bits of row n,
 and only the moving operand's number of elements matters.
+
+**Vector engine.** [vector-engine.md](vector-engine.md) says what its instructions compute and may name. Operators, from 0:
+{", ".join(f"`{name}`" for name in OPERATORS)}. In assembly they stand by name, and a scalar of binary32 as a number with an f:
+`op0=add scalar0=1.5f`.
 
 **Memories.** A first partition is a multiple of a quarter of the memory's partitions. An element lies at a multiple of its
 size. A bank that nothing was written to since reset cannot be accumulated onto.
@@ -135,6 +139,8 @@ configured, a transpose that accumulates or has more words than partitions, a re
 or in another format than the sums' (`ILLEGAL_FIELD`); the result's `PARTITION_RANGE`; a result that is not one run of
 words (`ILLEGAL_FIELD`), not at a multiple of 4 bytes, or not in one bank (`ADDRESS_RANGE`), of another size than the
 product or not from partition 0 (`ILLEGAL_FIELD`); accumulation onto a bank that nothing was written to (`BANK_INVALID`).
+
+The vector engine's: [vector-engine.md](vector-engine.md#when-an-instruction-is-refused).
 """
 
 

@@ -1,0 +1,28 @@
+"""What the vector engine can be asked to do: operators, which of them go together, and what an instruction may name."""
+
+__all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "is_bitwise"]
+
+ARITHMETIC = ("bypass", "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
+              "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min")
+"""Operators on binary32 (N6, N9). ``bypass`` gives its first operand; comparisons and logical operators give 1.0 or 0.0;
+``abs_max`` and ``abs_min`` are N9's maximum and minimum of the magnitudes."""
+
+BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift")
+"""Operators on the bits of integers, nothing is converted: operands are extended with zeros to 32 bits, of the result as many
+low bits are kept as its format has. ``invert`` takes its first operand; a shift is logical, by the second operand, and by 32 or
+more gives 0."""
+
+OPERATORS = ARITHMETIC + BITWISE
+"""An operator's code is its place here; our own choice."""
+
+REDUCTIONS = ("add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "logical_xor",
+              "bitwise_and", "bitwise_or", "bitwise_xor")
+"""Operators that can reduce (public)."""
+
+MOST_ELEMENTS = 65_535
+"""Of a partition, in one instruction."""
+
+
+def is_bitwise(name):
+    """Whether an operator works on bits."""
+    return name in BITWISE
