@@ -15,6 +15,7 @@ from .control.host_port import HOST_ID_BITS, HostPort
 from .control.host_registers import HostRegisters
 from .control.semaphores import Semaphores
 from .control.sequencer import Sequencer
+from .control.shared_issue import SharedIssue
 from .dma.engine import DMA_ID_BITS, DMAEngine
 from .emit import place
 from .memory.crossbar import AccessCrossbar
@@ -22,10 +23,12 @@ from .memory.state_buffer import StateBuffer
 from .round_robin import RoundRobin
 from .tensor.engine import activity_layout as tensor_activity_layout
 from .tensor.unit import TensorUnit
+from .vector.engine import VectorEngine
 
 __all__ = ["NeuronCore", "activity_layout"]
 
 _COUNTER_BITS = 32
+_VECTOR_STREAMS = ("vector", "gpsimd")
 _WORD_BITS = 8 * ENGINE_BYTES
 
 
@@ -97,6 +100,8 @@ class NeuronCore(wiring.Component):
         m.submodules.fetch = place(platform, fetch := InstructionFetch(len(STREAMS)))
         m.submodules.semaphores = place(platform, semaphores := Semaphores(len(STREAMS) + 1, core.dma_engines))
         m.submodules.tensor = place(platform, tensor := TensorUnit(core))
+        m.submodules.vector = place(platform, vector := VectorEngine(core))
+        m.submodules.vector_issue = vector_issue = SharedIssue(len(_VECTOR_STREAMS))
         m.submodules.sbuf = place(platform, sbuf := StateBuffer(core))
         m.submodules.crossbar = place(platform, crossbar := AccessCrossbar(core))
         connect(m, flipped(self.host), port.memory)
@@ -104,8 +109,13 @@ class NeuronCore(wiring.Component):
         connect(m, fetch.memory, flipped(self.fetch))
         connect(m, tensor.moving, sbuf.moving)
         connect(m, tensor.stationary, sbuf.stationary)
+        connect(m, vector.read, sbuf.vector_read)
+        connect(m, vector.write, sbuf.vector_write)
+        connect(m, vector.psum, tensor.vector)
+        m.d.comb += [vector.written.eq(tensor.written), tensor.vector_written.eq(vector.will_write)]
 
         sequencers = self._sequencers(m, platform, registers, fetch, semaphores, tensor)
+        self._vector_streams(m, sequencers, vector_issue, vector)
         engines = self._engines(m, platform, registers, semaphores, tensor, crossbar, sbuf)
         self._doorbells(m, registers, sequencers, engines)
         host = len(STREAMS)
@@ -114,7 +124,7 @@ class NeuronCore(wiring.Component):
                      registers.semaphore_value.eq(semaphores.read[host].value), self.irq.eq(registers.interrupt)]
         parity_error = sbuf.parity.error | tensor.parity.error if core.parity else Const(0, 1)
         self._events(m, registers, sequencers, engines, parity_error)
-        self._counters(m, registers, sequencers, engines, tensor, parity_error)
+        self._counters(m, registers, sequencers, engines, tensor, vector, parity_error)
         self._activity(m, sequencers, engines, tensor)
         self._parity(m, registers, sbuf, tensor)
         return m
@@ -161,6 +171,20 @@ class NeuronCore(wiring.Component):
             first.refused.eq(tensor.refused), first.load_done.eq(tensor.load_done),
             first.multiply_done.eq(tensor.multiply_done)]
         return sequencers
+
+    @staticmethod
+    def _vector_streams(m, sequencers, shared, vector):
+        """The streams whose instructions the vector engine executes."""
+        connect(m, shared.engine.issue, vector.issue)
+        m.d.comb += [*(inner.eq(outer) for inner, outer in zip(vector.offsets, shared.engine.offsets)),
+                     shared.engine.accepted.eq(vector.accepted), shared.engine.refused.eq(vector.refused),
+                     shared.engine.done.eq(vector.done)]
+        for name, side in zip(_VECTOR_STREAMS, shared.streams):
+            sequencer = sequencers[STREAMS.index(name)]
+            connect(m, sequencer.issue, side.issue)
+            m.d.comb += [*(inner.eq(outer) for inner, outer in zip(side.offsets, sequencer.offsets)),
+                         sequencer.accepted.eq(side.accepted), sequencer.refused.eq(side.refused),
+                         sequencer.vector_done.eq(side.done)]
 
     def _engines(self, m, platform, registers, semaphores, tensor, crossbar, sbuf):
         engines = []
@@ -218,11 +242,11 @@ class NeuronCore(wiring.Component):
         m.d.comb += registers.notifications.eq(notifications)
 
     @staticmethod
-    def _counters(m, registers, sequencers, engines, tensor, parity_error):
+    def _counters(m, registers, sequencers, engines, tensor, vector, parity_error):
         clear = registers.counters_clear_written
         waiting = sequencers[STREAMS.index("tensor")].waiting
         counted = {"cycles": 1, "waiting": waiting, "bytes_read": sum(engine.bytes_read for engine in engines),
-                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special,
+                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special + vector.special,
                    "parity_errors": parity_error}
         for name, amount in counted.items():
             counter = Signal(_COUNTER_BITS, name=name)

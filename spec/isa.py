@@ -9,7 +9,7 @@ from .formats import FORMATS
 from .vector import OPERATORS
 
 __all__ = ["COMPARISONS", "DIMENSIONS", "FIELD_NAMES", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
-           "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "WAITS",
+           "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "VECTOR_CODES", "WAITS",
            "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode", "named", "numbered"]
 
 INSTRUCTION_BYTES = 128
@@ -162,6 +162,8 @@ OPCODES = {opcode.name: opcode for opcode in (
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""
+
+VECTOR_CODES = range(0x40, 0x80)
 
 _BY_CODE = {opcode.code: opcode for opcode in OPCODES.values()}
 _OWN_FIELDS_AT = HEADER_BITS + PATTERNS * PATTERN_BITS

@@ -130,7 +130,8 @@ class CountZeros(wiring.Component):
 @functools.cache
 def small_blocks():
     """The blocks that are too small for a model of their own."""
-    components = {"add": Add(), "multiply": Multiply(), "int_pair": IntPairMultiplyAdd()}
+    components = {"add": Add(), "multiply": Multiply(), "multiply_1": Multiply(latency=1),
+                  "int_pair": IntPairMultiplyAdd()}
     components |= {name: Recode(formats, OperandFormat(operand)) for name, (formats, operand) in RECODES.items()}
     components |= {"align": AlignAdd(2, 2), "round": NormalizeRound(28)}
     components |= {f"zeros_{width}": CountZeros(width) for width in (1, 2, 3, 8, 11, 16)}

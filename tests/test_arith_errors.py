@@ -7,6 +7,7 @@ from hdl.arith.checks import checked_formats
 from hdl.arith.encode import Encode
 from hdl.arith.exact_product import ExactProduct
 from hdl.arith.layouts import OperandFormat
+from hdl.arith.multiply import Multiply
 from hdl.arith.normalize_round import NormalizeRound
 from hdl.arith.quarter_product import QuarterProduct
 from hdl.arith.recode_integer import RecodeInteger
@@ -28,6 +29,7 @@ def test_formats_are_sorted_and_counted_once():
     (lambda: Encode(["fp4"], FP32), ValueError, "Formats must be among fp32, .* or uint32, not 'fp4'"),
     (lambda: Encode([], FP32), ValueError, "Formats must name at least one of fp32"),
     (lambda: ExactProduct(FP32, FP16), ValueError, "Exponents must be equally wide, not 9 and 6 bits"),
+    (lambda: Multiply(latency=2), ValueError, "Latency must be 1 or 3, not 2"),
     (lambda: NormalizeRound(27), ValueError, "Window must be at least 28 bits, not 27"),
     (lambda: QuarterProduct(FP16), ValueError, "Operand must have 23 fraction bits, not 10"),
 ])

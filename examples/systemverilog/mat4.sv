@@ -25,12 +25,14 @@ module mat4
   logic [3:0][1:0][15:0] stationary;
   logic [3:0][15:0] moving;
   logic [3:0][31:0] results;
-  // What this design has no use for: the buffer's port for other engines, and the engine's reports.
+  // What this design has no use for: the buffer's ports for other engines, and the engine's reports.
   logic group_ready_unused, retired_unused;
   logic [63:0] group_data_unused;
   logic [2:0] special_unused;
   logic [223:0] counters_unused;
   logic [1:0] activity_unused;
+  logic vector_read_ready_unused, vector_write_ready_unused;
+  logic [127:0] vector_data_unused;
 
   always_comb begin
     command = '0;
@@ -61,6 +63,9 @@ module mat4
       .results__payload(results), .results__valid(results_valid), .results__ready(busy),
       .groups__0__valid(1'b0), .groups__0__access('0), .groups__0__ready(group_ready_unused),
       .groups__0__data(group_data_unused),
+      .vector__read(1'b0), .vector__read_address('0), .vector__read_ready(vector_read_ready_unused),
+      .vector__read_data(vector_data_unused), .vector__write(1'b0), .vector__write_address('0), .vector__write_data('0),
+      .vector__mask('0), .vector__write_ready(vector_write_ready_unused),
       .retired(retired_unused), .special(special_unused), .activity(activity_unused),
       .counters(counters_unused), .counters_clear(1'b0)
   );

@@ -20,6 +20,7 @@ class Unit(enum.Enum, shape=2):
     NONE = 0
     LOAD = 1
     MULTIPLY = 2
+    VECTOR = 3
 
 
 retire_layout = data.StructLayout({
@@ -36,7 +37,7 @@ class Retire(wiring.Component):
     Members
     -------
     i : In(stream of retire_layout)
-    load_done, multiply_done : In(1)
+    load_done, multiply_done, vector_done : In(1)
         A unit is done with its oldest instruction.
     update : Out(stream of update_layout)
     notify : Out(1)
@@ -51,7 +52,7 @@ class Retire(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "i": In(stream.Signature(retire_layout)), "load_done": In(1), "multiply_done": In(1),
+            "i": In(stream.Signature(retire_layout)), "load_done": In(1), "multiply_done": In(1), "vector_done": In(1),
             "update": Out(stream.Signature(update_layout)), "notify": Out(1), "empty": Out(1),
             "semaphore": In(8), "pending": Out(1)})
 
@@ -61,7 +62,8 @@ class Retire(wiring.Component):
         first, last = Signal(range(IN_FLIGHT)), Signal(range(IN_FLIGHT))
         level = Signal(range(IN_FLIGHT + 1))
         credits = {Unit.LOAD: Signal(range(IN_FLIGHT + 1), name="loads_done"),
-                   Unit.MULTIPLY: Signal(range(IN_FLIGHT + 1), name="multiplies_done")}
+                   Unit.MULTIPLY: Signal(range(IN_FLIGHT + 1), name="multiplies_done"),
+                   Unit.VECTOR: Signal(range(IN_FLIGHT + 1), name="vectors_done")}
         enters, leaves, done = Signal(), Signal(), Signal()
         oldest = entries[first]
         m.d.comb += [self.i.ready.eq(level != IN_FLIGHT), enters.eq(self.i.valid & self.i.ready), self.empty.eq(level == 0)]
@@ -75,7 +77,7 @@ class Retire(wiring.Component):
                     m.d.comb += done.eq(credit != 0)
             with m.Default():
                 m.d.comb += done.eq(1)
-        for unit, arrives in ((Unit.LOAD, self.load_done), (Unit.MULTIPLY, self.multiply_done)):
+        for unit, arrives in ((Unit.LOAD, self.load_done), (Unit.MULTIPLY, self.multiply_done), (Unit.VECTOR, self.vector_done)):
             m.d.sync += credits[unit].eq(credits[unit] + arrives - (leaves & (oldest.unit == unit)))
 
         with m.If((level != 0) & done):

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.dma import RINGS
-from spec.isa import COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, REGISTERS, UPDATES_EACH, WAITS, Cause
+from spec.isa import COMPARISONS, HEADER, INSTRUCTION_BYTES, OPCODES, REGISTERS, UPDATES_EACH, VECTOR_CODES, WAITS, Cause
 from spec.memory import ADDRESS_BITS
 
 from .layouts import (BEATS, CAUSE_BITS, beat_layout, doorbell_layout, instruction_layout, own_fields_layout, update_layout)
@@ -22,7 +22,8 @@ OFFSET_SHAPE = signed(34)
 control_layout = data.StructLayout({"start": 1, "halt": 1, "resume": 1, "step": 1})
 """What the host can ask of a stream, as the register ``stream_command`` has it."""
 
-_UNITS = {"load_stationary": Unit.LOAD, "multiply_moving": Unit.MULTIPLY}
+_UNITS = {"load_stationary": Unit.LOAD, "multiply_moving": Unit.MULTIPLY,
+          **{name: Unit.VECTOR for name, opcode in OPCODES.items() if opcode.code in VECTOR_CODES}}
 
 
 class Sequencer(wiring.Component):
@@ -70,7 +71,7 @@ class Sequencer(wiring.Component):
         Byte offset of each access pattern, its register added.
     accepted : In(1), refused : In(4)
         The engine's answer to an issued instruction, for one cycle: accepted, or a cause other than 0.
-    load_done, multiply_done : In(1)
+    load_done, multiply_done, vector_done : In(1)
         The engine is done with its oldest instruction of that kind.
     register_number : In(6), register_value : Out(32)
         A look at the registers.
@@ -87,6 +88,7 @@ class Sequencer(wiring.Component):
             "doorbell": Out(stream.Signature(doorbell_layout)), "rings": In(RINGS),
             "issue": Out(stream.Signature(instruction_layout)), "offsets": Out(OFFSET_SHAPE).array(3),
             "accepted": In(1), "refused": In(CAUSE_BITS), "load_done": In(1), "multiply_done": In(1),
+            "vector_done": In(1),
             "register_number": In(6), "register_value": Out(32),
         })
 
@@ -107,6 +109,7 @@ class Sequencer(wiring.Component):
             prefetch.request.ready.eq(self.fetch_request.ready), prefetch.response.payload.eq(self.fetch_response.payload),
             prefetch.response.valid.eq(self.fetch_response.valid), self.fetch_response.ready.eq(prefetch.response.ready),
             retire.load_done.eq(self.load_done), retire.multiply_done.eq(self.multiply_done),
+            retire.vector_done.eq(self.vector_done),
             self.update.payload.eq(retire.update.payload), self.update.valid.eq(retire.update.valid),
             retire.update.ready.eq(self.update.ready), self.notify.eq(retire.notify),
         ]

@@ -6,11 +6,13 @@ from amaranth.lib.wiring import In, Out
 from spec.dma import ENGINE_BYTES
 from spec.memory import OFFSET_BITS, PARTITION_BITS
 
-__all__ = ["LANE_BITS", "WORD_BITS", "access_layout", "access_port"]
+__all__ = ["LANE_BITS", "SIZE_BITS", "WORD_BITS", "access_layout", "access_port"]
 
 WORD_BITS = 8 * ENGINE_BYTES
 LANE_BITS = (ENGINE_BYTES - 1).bit_length()
 """Low address bits, which choose a byte of a word."""
+SIZE_BITS = 2
+"""Of an element's size as a power of two of bytes."""
 
 access_layout = data.StructLayout({
     "write": 1, "psum": 1, "offset": OFFSET_BITS, "partition": PARTITION_BITS, "data": WORD_BITS, "strobe": ENGINE_BYTES})

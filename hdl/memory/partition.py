@@ -1,6 +1,6 @@
 """One partition of the state buffer: banks of SRAM between which successive words alternate."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,17 +8,14 @@ from spec.dma import ENGINE_BYTES
 
 from ..emit import place
 from .local_access import WORD_BITS
+from .lockstep import word_address_bits
 from .parity import buffer_memory, connect_partition, partition_members
 
-__all__ = ["READERS", "Partition", "read_signature", "word_address_bits"]
+__all__ = ["READERS", "WRITERS", "Partition", "read_signature", "write_signature"]
 
-READERS = ("moving", "stationary", "access")
-"""Who reads; first the two sides of the tensor engine, then the DMA engines."""
-
-
-def word_address_bits(core):
-    """Bits of a word's address within a partition."""
-    return (core.sbuf_bytes // ENGINE_BYTES - 1).bit_length()
+READERS = ("moving", "stationary", "access", "vector")
+"""Who reads: the two sides of the tensor engine, the DMA engines, the vector engine."""
+WRITERS = ("access", "vector")
 
 
 def read_signature(core):
@@ -26,13 +23,18 @@ def read_signature(core):
     return wiring.Signature({"enable": Out(1), "address": Out(word_address_bits(core)), "data": In(WORD_BITS)})
 
 
+def write_signature(core):
+    """A write of the bytes that ``strobe`` names; no two of one cycle in one bank."""
+    return wiring.Signature({"address": Out(word_address_bits(core)), "data": Out(WORD_BITS), "strobe": Out(ENGINE_BYTES)})
+
+
 class Partition(wiring.Component):
     """``sbuf_kib`` KiB in words of 8 bytes, zero at the start; reset leaves its contents.
 
-    Word w is in bank w modulo ``sbuf_banks``. Whoever issues reads keeps those of one cycle in different banks.
+    Word w is in bank w modulo ``sbuf_banks``. Whoever issues reads, or writes, keeps those of one cycle in different banks.
 
-    Latency: a read's data one cycle later, for one cycle. Throughput: a read a cycle for each of :data:`READERS`, and one
-    write, whose bytes ``strobe`` names.
+    Latency: a read's data one cycle later, for one cycle. Throughput: a read a cycle for each of :data:`READERS`, a write a cycle
+    for each of :data:`WRITERS`.
 
     Parameters
     ----------
@@ -40,8 +42,8 @@ class Partition(wiring.Component):
 
     Members
     -------
-    moving, stationary, access : In(read_signature)
-    write_address : In, write_data : In(64), write_strobe : In(8)
+    moving, stationary, access, vector : In(read_signature)
+    access_write, vector_write : In(write_signature)
     inject, parity_error
         With parity only; see :mod:`hdl.memory.parity`.
     """
@@ -52,7 +54,7 @@ class Partition(wiring.Component):
         self._core = core
         super().__init__({
             **{name: In(read_signature(core)) for name in READERS},
-            "write_address": In(word_address_bits(core)), "write_data": In(WORD_BITS), "write_strobe": In(ENGINE_BYTES),
+            **{f"{name}_write": In(write_signature(core)) for name in WRITERS},
             **partition_members(core)})
 
     def elaborate(self, platform):
@@ -65,10 +67,14 @@ class Partition(wiring.Component):
             m.submodules[f"bank_{index}"] = place(platform, bank)
             memories.append(bank)
             m.d.comb += [
-                bank.write_address.eq(self.write_address[bits:]), bank.write_data.eq(self.write_data),
-                bank.write_enable.eq(Mux(self.write_address[:bits] == index, self.write_strobe, 0)),
+                bank.write_address.eq(self.access_write.address[bits:]), bank.write_data.eq(self.access_write.data),
                 bank.read_address.eq(self.access.address[bits:]),
             ]
+            for name in WRITERS:
+                write = getattr(self, f"{name}_write")
+                with m.If((write.strobe != 0) & (write.address[:bits] == index)):
+                    m.d.comb += [bank.write_address.eq(write.address[bits:]), bank.write_data.eq(write.data),
+                                 bank.write_enable.eq(write.strobe)]
             for name in reversed(READERS):
                 read = getattr(self, name)
                 with m.If(read.enable & (read.address[:bits] == index)):

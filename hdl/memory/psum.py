@@ -9,6 +9,7 @@ from ..arith.layouts import pack, partial_sum_layout
 from ..emit import place
 from .crossbar import group_size
 from .local_access import access_port
+from .lockstep import lockstep_psum
 from .parity import buffer_memory, connect_partition, connect_report, partition_members, report_members
 
 __all__ = ["PartialSumColumn", "PartialSumBuffer", "ACCUMULATE_DISTANCE", "destination_layout", "read_layout"]
@@ -69,6 +70,10 @@ class PartialSumColumn(wiring.Component):
         Held until the next read or access.
     access : In(read_layout), access_ready : Out(1)
         Whether the access is made in this cycle.
+    vector_read : In(read_layout)
+        As an access, and before it; whoever issues it keeps it apart from fetches of old words.
+    vector_write : In(read_layout), vector_data : In(32)
+        A word of another engine, kept apart from sums that are stored in the same bank.
     special_i, special_o : In, Out
         Running count along the columns of results that are counted, a cycle from column to column.
     inject, parity_error
@@ -84,6 +89,7 @@ class PartialSumColumn(wiring.Component):
             "sum": In(partial_sum_layout), "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS),
             "access": In(read_layout(core)), "access_ready": Out(1),
+            "vector_read": In(read_layout(core)), "vector_write": In(read_layout(core)), "vector_data": In(WORD_BITS),
             "special_i": In(core.cols.bit_length()), "special_o": Out(core.cols.bit_length()), **partition_members(core),
         })
 
@@ -102,9 +108,11 @@ class PartialSumColumn(wiring.Component):
         m.d.sync += new.eq(Mux(is_raw, self.sum.as_value()[RAW_BITS], pack(self.sum)))
 
         fetching = Signal()
+        vector = self.vector_read
         m.d.comb += [fetching.eq(writes & destination.accumulate),
-                     self.access_ready.eq(~self.read.enable & ~(fetching & (destination.bank == access.bank)))]
-        accesses = access.enable & self.access_ready
+                     self.access_ready.eq(~self.read.enable & ~vector.enable
+                                          & ~(fetching & (destination.bank == access.bank)))]
+        accesses, vectors = access.enable & self.access_ready, vector.enable
         banks = []
         for index in range(self._core.psum_banks):
             bank = buffer_memory(self._core, WORD_BITS, self._core.psum_bank_words)
@@ -113,12 +121,16 @@ class PartialSumColumn(wiring.Component):
             fetches = fetching & (destination.bank == index)
             m.d.comb += [
                 bank.read_enable.eq(fetches | (self.read.enable & (self.read.bank == index))
-                                    | (accesses & (access.bank == index))),
-                bank.read_address.eq(Mux(fetches, destination.offset, Mux(self.read.enable, self.read.offset, access.offset))),
+                                    | (vectors & (vector.bank == index)) | (accesses & (access.bank == index))),
+                bank.read_address.eq(Mux(fetches, destination.offset, Mux(
+                    self.read.enable, self.read.offset, Mux(vectors, vector.offset, access.offset)))),
                 bank.write_enable.eq(stores & (storing.bank == index)),
                 bank.write_address.eq(storing.offset),
                 bank.write_data.eq(result),
             ]
+            with m.If(self.vector_write.enable & (self.vector_write.bank == index)):
+                m.d.comb += [bank.write_enable.eq(1), bank.write_address.eq(self.vector_write.offset),
+                             bank.write_data.eq(self.vector_data)]
         connect_partition(m, self._core, self, banks)
         words = Array(bank.read_data for bank in banks)
         old = words[adding.bank]
@@ -135,6 +147,8 @@ class PartialSumColumn(wiring.Component):
         shown = Signal.like(self.read.bank)
         with m.If(self.read.enable):
             m.d.sync += shown.eq(self.read.bank)
+        with m.Elif(vectors):
+            m.d.sync += shown.eq(vector.bank)
         with m.Elif(accesses):
             m.d.sync += shown.eq(access.bank)
         m.d.comb += self.read_data.eq(words[shown])
@@ -160,6 +174,8 @@ class PartialSumBuffer(wiring.Component):
     -------
     groups : dma_engines x In(access_port)
         Columns stand in as many groups; an access's partition is one of the group's columns. Writes do nothing.
+    vector : In(lockstep_psum)
+        Waits for sums on their way to the same bank where it must: reads for the fetch of an old word, writes for a store.
     sums : In, cols x partial_sum_layout
         Column j's sum j cycles after its destination.
     destination : In(destination_layout)
@@ -182,13 +198,14 @@ class PartialSumBuffer(wiring.Component):
             "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS * core.cols),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
-            "groups": In(access_port()).array(core.dma_engines), **report_members(core, core.cols),
+            "groups": In(access_port()).array(core.dma_engines), "vector": In(lockstep_psum(core)), **report_members(core, core.cols),
         })
 
     def elaborate(self, platform):
         m = Module()
         columns, special = [], 0
         destination = self.destination
+        destinations = [destination]
         for index in range(self._core.cols):
             column = PartialSumColumn(self._core)
             m.submodules[f"column_{index}"] = place(platform, column)
@@ -199,8 +216,10 @@ class PartialSumBuffer(wiring.Component):
             onward = Signal.like(destination, name=f"destination_{index + 1}")
             m.d.sync += onward.eq(destination)
             destination = onward
+            destinations.append(destination)
         m.d.comb += [self.read_data.eq(Cat(column.read_data for column in columns)), self.special.eq(special)]
         self._access(m, columns)
+        self._vector(m, columns, destinations)
         connect_report(m, self._core, self, columns)
 
         # The last column's word is written at the end of the second cycle after its destination.
@@ -208,6 +227,27 @@ class PartialSumBuffer(wiring.Component):
         m.d.sync += ends.eq(Cat(destination.commit & destination.last, ends))
         m.d.comb += self.retired.eq(ends[-1])
         return m
+
+    def _vector(self, m, columns, destinations):
+        """Reads and writes go to all columns in one cycle, when every column can."""
+        vector = self.vector
+        behind = Signal.like(destinations[-1], name="destination_behind")
+        m.d.sync += behind.eq(destinations[-1])
+        bank = {name: getattr(vector, f"{name}_address")[len(self.read.offset):] for name in ("read", "write")}
+        fetched = Cat(sums.commit & sums.accumulate & (sums.columns > index) & (sums.bank == bank["read"])
+                      for index, sums in enumerate(destinations[:-1]))
+        # A sum is stored two cycles after its destination, which then is two columns on.
+        stored = Cat(sums.commit & (sums.columns > index) & (sums.bank == bank["write"])
+                     for index, sums in enumerate([*destinations, behind][ACCUMULATE_DISTANCE - 1:]))
+        m.d.comb += [vector.read_ready.eq(~self.read.enable & ~fetched.any()), vector.write_ready.eq(~stored.any()),
+                     vector.read_data.eq(self.read_data)]
+        for index, column in enumerate(columns):
+            m.d.comb += [
+                Cat(column.vector_read.offset, column.vector_read.bank).eq(vector.read_address),
+                column.vector_read.enable.eq(vector.read & vector.read_ready),
+                Cat(column.vector_write.offset, column.vector_write.bank).eq(vector.write_address),
+                column.vector_write.enable.eq(vector.write & vector.write_ready & vector.mask[index]),
+                column.vector_data.eq(vector.write_data.word_select(index, WORD_BITS))]
 
     def _access(self, m, columns):
         """Each group's access goes to one of its columns; the word stands in both halves of the answer."""

@@ -16,8 +16,8 @@ from spec.tensor import Matmul, Opcode, check_matmul, check_transpose
 from ..control.layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 from ..control.sequencer import OFFSET_SHAPE
 from .issue import command_layout
-from .operand_fetch import walk_layout
-from .pattern_range import PatternRange
+from .operand_fetch import operand_walk_layout
+from ..memory.pattern_range import PatternRange
 
 __all__ = ["TensorDispatch"]
 
@@ -53,9 +53,11 @@ class TensorDispatch(wiring.Component):
         The answer, for one cycle.
     command : Out(stream of command_layout)
         For :class:`hdl.tensor.engine.TensorEngine`.
-    stationary, moving : Out(stream of walk_layout)
+    stationary, moving : Out(stream of operand_walk_layout)
     written : Out
         A bit for each bank of the partial-sum buffer: something was written to it since reset.
+    others_written : In
+        Banks that another engine will write to, for one cycle.
     """
 
     module_name = "onc_tensor_dispatch"
@@ -65,8 +67,8 @@ class TensorDispatch(wiring.Component):
         super().__init__({
             "issue": In(stream.Signature(instruction_layout)), "offsets": In(OFFSET_SHAPE).array(2),
             "accepted": Out(1), "refused": Out(CAUSE_BITS), "command": Out(stream.Signature(command_layout(core))),
-            "stationary": Out(stream.Signature(walk_layout)), "moving": Out(stream.Signature(walk_layout)),
-            "written": Out(core.psum_banks)})
+            "stationary": Out(stream.Signature(operand_walk_layout)), "moving": Out(stream.Signature(operand_walk_layout)),
+            "written": Out(core.psum_banks), "others_written": In(core.psum_banks)})
 
     def elaborate(self, platform):
         m = Module()
@@ -103,6 +105,7 @@ class TensorDispatch(wiring.Component):
                     m.d.comb += self.refused.eq(cause)
                     m.next = "idle"
 
+        m.d.sync += self.written.eq(self.written | self.others_written)
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += [self.issue.ready.eq(1), reach.start.eq(self.issue.valid)]

@@ -2,12 +2,13 @@
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from spec.tensor import WEIGHTS_PER_CYCLE
 
 from ..emit import place
 from ..memory.local_access import access_port
+from ..memory.lockstep import lockstep_psum
 from ..memory.parity import pass_report, report_members
 from ..memory.psum import PartialSumBuffer
 from .array import SystolicArray
@@ -74,6 +75,8 @@ class TensorEngine(wiring.Component):
     counters : Out(counters_layout)
     counters_clear : In(1)
     activity : Out(activity_layout)
+    vector : In(lockstep_psum)
+        Another engine's way to the partial-sum buffer.
     inject, parity
         With parity only; see :mod:`hdl.memory.parity`.
     """
@@ -91,6 +94,7 @@ class TensorEngine(wiring.Component):
             "groups": In(access_port()).array(core.dma_engines),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
             "counters": Out(counters_layout()), "counters_clear": In(1), "activity": Out(activity_layout),
+            "vector": In(lockstep_psum(core)),
             **report_members(core, core.cols),
         })
 
@@ -152,6 +156,7 @@ class TensorEngine(wiring.Component):
         for outer, inner in zip(self.groups, psum.groups):
             m.d.comb += [inner.valid.eq(outer.valid), inner.access.eq(outer.access), outer.ready.eq(inner.ready),
                          outer.data.eq(inner.data)]
+        connect(m, flipped(self.vector), psum.vector)
         pass_report(m, core, self, psum)
         self._count(m, issue)
         return m

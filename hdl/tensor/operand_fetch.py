@@ -1,29 +1,22 @@
 """One operand of the tensor engine, read from the state buffer along its access pattern."""
 
-from amaranth import Array, Cat, Module, Mux, Signal, signed
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.dma import ENGINE_BYTES
-from spec.isa import DIMENSIONS
 from spec.memory import OFFSET_BITS
 
-from ..memory.local_access import LANE_BITS
-from ..memory.state_buffer import lockstep_read
+from ..memory.local_access import LANE_BITS, SIZE_BITS
+from ..memory.lockstep import lockstep_read
+from ..memory.odometer import Odometer, walk_layout
 from .operand import PAIR_ELEMENT_BITS
 
-__all__ = ["OperandFetch", "SIZE_BITS", "walk_layout"]
+__all__ = ["OperandFetch", "operand_walk_layout"]
 
-SIZE_BITS = 2
-"""Of an element's size as a power of two of bytes."""
-_COUNT_BITS = 16
-
-walk_layout = data.StructLayout({
-    "offset": OFFSET_BITS, "size": SIZE_BITS, "paired": 1,
-    "steps": data.ArrayLayout(signed(OFFSET_BITS + 1), DIMENSIONS), "counts": data.ArrayLayout(_COUNT_BITS, DIMENSIONS)})
-"""What to read: bytes from the partitions' beginning to the first element, and the (step, count) pairs, steps in bytes.
-
-In pairs the last step leads from an element to its partner, and its count does not matter."""
+operand_walk_layout = data.StructLayout({"size": SIZE_BITS, "paired": 1, **{name: field.shape for name, field in walk_layout}})
+"""What to read; the element's size is a power of two of bytes. In pairs the last step leads from an element to its partner, and its
+count does not matter."""
 
 
 class OperandFetch(wiring.Component):
@@ -43,7 +36,7 @@ class OperandFetch(wiring.Component):
 
     Members
     -------
-    i : In(stream of walk_layout)
+    i : In(stream of operand_walk_layout)
         All its elements are within the partitions.
     read : Out(lockstep_read)
     o : Out(stream)
@@ -55,7 +48,7 @@ class OperandFetch(wiring.Component):
     def __init__(self, core, slots):
         self._core, self._slots = core, slots
         super().__init__({
-            "i": In(stream.Signature(walk_layout)), "read": Out(lockstep_read(core)),
+            "i": In(stream.Signature(operand_walk_layout)), "read": Out(lockstep_read(core)),
             "o": Out(stream.Signature(core.rows * slots * core.slot_bits)), "done": Out(1)})
 
     @property
@@ -64,9 +57,12 @@ class OperandFetch(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        walk, active = Signal(walk_layout), Signal()
-        at, partner_only = Signal(OFFSET_BITS), Signal()
-        advances, last = self._odometer(m, walk, at)
+        walk, active = Signal(operand_walk_layout), Signal()
+        m.submodules.odometer = odometer = Odometer()
+        at, partner_only, last = odometer.at, Signal(), odometer.ends.all()
+        m.d.comb += [
+            odometer.first.eq(self.i.payload.offset), odometer.steps.eq(walk.steps), odometer.counts.eq(walk.counts),
+            odometer.counts[-1].eq(Mux(walk.paired, 1, walk.counts[-1]))]
 
         partner = Signal(OFFSET_BITS)
         m.d.comb += partner.eq(at + walk.steps[-1])
@@ -80,11 +76,11 @@ class OperandFetch(wiring.Component):
         m.d.comb += [stalled.eq(self.o.valid & ~self.o.ready), self.read.enable.eq(active & ~stalled),
                      reads.eq(self.read.enable & self.read.ready)]
         whole = reads & (takes.second | ~walk.paired)
-        m.d.comb += [advances.eq(whole), self.done.eq(whole & last), self.i.ready.eq(~active | self.done)]
+        m.d.comb += [odometer.advance.eq(whole), odometer.start.eq(self.i.ready & self.i.valid), self.done.eq(whole & last), self.i.ready.eq(~active | self.done)]
         with m.If(reads):
             m.d.sync += partner_only.eq(~whole)
         with m.If(self.i.ready):
-            m.d.sync += [active.eq(self.i.valid), walk.eq(self.i.payload), at.eq(self.i.payload.offset)]
+            m.d.sync += [active.eq(self.i.valid), walk.eq(self.i.payload)]
 
         slot = Signal(range(max(2, self._slots)))
         completes = whole & (last | (slot == self._slots - 1))
@@ -92,28 +88,6 @@ class OperandFetch(wiring.Component):
             m.d.sync += slot.eq(Mux(completes, 0, slot + 1))
         self._gather(m, reads, completes, slot, takes, walk, at, partner)
         return m
-
-    def _odometer(self, m, walk, at):
-        """Moves ``at`` to the next element when ``advances``; says whether it is at the last one."""
-        advances, last = Signal(), Signal()
-        counts = [walk.counts[index] for index in range(DIMENSIONS)]
-        counts[-1] = Mux(walk.paired, 1, counts[-1])
-        indices = [Signal(_COUNT_BITS, name=f"index_{index}") for index in range(DIMENSIONS)]
-        # Where the present run of each slower dimension began.
-        begins = [at, *(Signal(OFFSET_BITS, name=f"begin_{index}") for index in range(1, DIMENSIONS))]
-        ends = [index + 1 == count for index, count in zip(indices, counts)]
-        m.d.comb += last.eq(Cat(ends).all())
-        with m.If(advances):
-            for dimension in range(DIMENSIONS):
-                carries = Cat(ends[:dimension]).all() if dimension else 1
-                with m.If(carries):
-                    m.d.sync += indices[dimension].eq(Mux(ends[dimension], 0, indices[dimension] + 1))
-                with m.If(carries & ~ends[dimension]):
-                    place = (begins[dimension] + walk.steps[dimension])[:OFFSET_BITS]
-                    m.d.sync += [begin.eq(place) for begin in begins[:dimension + 1]]
-        with m.If(self.i.ready & self.i.valid):
-            m.d.sync += [begin.eq(self.i.payload.offset) for begin in begins[1:]]
-        return advances, last
 
     def _gather(self, m, reads, completes, slot, takes, walk, at, partner):
         """A cycle later the word is there: its elements go out, or wait until their word of slots is whole and taken."""

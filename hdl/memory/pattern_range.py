@@ -9,7 +9,7 @@ from spec.memory import OFFSET_BITS
 
 from ..control.layouts import pattern_layout
 from ..control.sequencer import OFFSET_SHAPE
-from .operand_fetch import SIZE_BITS
+from .local_access import SIZE_BITS
 
 __all__ = ["COUNT_BITS", "PatternRange"]
 
@@ -36,6 +36,10 @@ class PatternRange(wiring.Component):
         Elements are at multiples of their size, none before the partition's beginning or beyond its end.
     elements : Out(16), too_many : Out(1)
         How many, or that there are more than 65,535.
+    inner_pairs : In(3), inner : Out(16)
+        How many elements the first so many pairs have.
+    lowest, highest : Out
+        First bytes of the elements that lie first and last.
     """
 
     module_name = "onc_pattern_range"
@@ -44,7 +48,8 @@ class PatternRange(wiring.Component):
         super().__init__({
             "start": In(1), "done": Out(1), "pattern": In(pattern_layout), "offset": In(OFFSET_SHAPE), "size": In(SIZE_BITS),
             "paired": In(1), "limit": In(OFFSET_BITS + 1), "in_range": Out(1), "elements": Out(COUNT_BITS),
-            "too_many": Out(1)})
+            "too_many": Out(1), "inner_pairs": In(range(DIMENSIONS + 1)), "inner": Out(COUNT_BITS), "lowest": Out(_BYTE_SHAPE),
+            "highest": Out(_BYTE_SHAPE)})
 
     def elaborate(self, platform):
         m = Module()
@@ -54,7 +59,7 @@ class PatternRange(wiring.Component):
             for index in range(DIMENSIONS):
                 with m.Case(index):
                     m.d.comb += [step.eq(self.pattern[f"step{index}"]), count.eq(self.pattern[f"count{index}"])]
-        lowest, highest = Signal(_BYTE_SHAPE), Signal(_BYTE_SHAPE)
+        lowest, highest = self.lowest, self.highest
         reach, product = Signal(_BYTE_SHAPE), Signal(2 * COUNT_BITS)
         m.d.comb += [reach.eq((step * (count - 1).as_signed()) << self.size),
                      product.eq(self.elements * Mux(self.paired & (number == DIMENSIONS - 1), 1, count))]
@@ -63,6 +68,8 @@ class PatternRange(wiring.Component):
                          self.elements.eq(1), self.too_many.eq(0)]
         with m.Elif(active):
             m.d.sync += [number.eq(number + 1), self.elements.eq(product), active.eq(number != DIMENSIONS - 1)]
+            with m.If(number + 1 == self.inner_pairs):
+                m.d.sync += self.inner.eq(product)
             with m.If(product[COUNT_BITS:] != 0):
                 m.d.sync += self.too_many.eq(1)
             with m.If(reach < 0):

@@ -1,0 +1,1 @@
+"""The vector engine: lanes, their arithmetic, and what leads elements through them."""

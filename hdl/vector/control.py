@@ -1,0 +1,252 @@
+"""Leads the elements of an instruction through the lanes: reads of words, tokens, running results, writes."""
+
+from amaranth import Cat, Const, EnableInserter, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from spec.formats import FORMAT_CODES
+from spec.isa import DIMENSIONS
+from spec.memory import OFFSET_BITS, PARTITION_BITS
+
+from ..arith.convert import Convert
+from ..memory.local_access import LANE_BITS, SIZE_BITS
+from ..memory.odometer import Odometer
+from .lane import LANE_LATENCY, loads_layout
+from .layouts import FORMAT_BITS, PARTIALS, join_layout, setting_layout, task_layout, token_layout
+
+__all__ = ["VectorControl", "read_layout", "write_layout"]
+
+_JOINS_AT = LANE_LATENCY - 4
+"""Stage at which a step of joining meets the results of tokens: its result is 4 cycles away."""
+
+read_layout = data.StructLayout({"enable": 1, "at": OFFSET_BITS, "partition": PARTITION_BITS})
+"""A word to read: a byte of it, and the first partition."""
+
+write_layout = data.StructLayout({
+    "valid": 1, "psum": 1, "at": OFFSET_BITS, "partition": PARTITION_BITS, "size": SIZE_BITS, "keeps": 1, "counts_special": 1})
+"""Elements to write, one a lane: their byte and first partition; ``keeps``: only where the lane's predicate holds."""
+
+_group_layout = data.StructLayout({"valid": 1, "last": 1, "highest": range(PARTIALS), "half": 1})
+"""The end of what gives one result: whether it is the last one, its highest running result, and in which half they are."""
+
+_result_layout = data.StructLayout({"valid": 1, "last": 1, "reduced": 1})
+
+
+def _join_steps(count):
+    """The steps that join so many running results: the two, and which of them the step before gives."""
+    steps, present = [], list(range(count))
+    while len(present) > 1:
+        steps += list(zip(present[::2], present[1::2]))
+        present = present[::2]
+    firsts = [None, *(a for a, _ in steps)]
+    return [(a, b, a == before, b == before) for (a, b), before in zip(steps, firsts)] or [(0, 0, False, False)]
+
+
+class VectorControl(wiring.Component):
+    """Carries out one instruction after the other.
+
+    Of each operand the word that was read last is kept, so that its other elements cost no read. Each buffer gives a word a cycle.
+
+    Latency: 6 cycles from a task to its first read, as many more as it has partitions where there is an affine value; from the
+    last read to the last write 8, and 9 more for a reduction's joining. Throughput: an element a cycle, less a cycle for a second word
+    from the same buffer; a scan an element in two cycles.
+
+    Members
+    -------
+    i : In(stream of task_layout)
+    done : Out(1)
+        For one cycle: the last result is written.
+    sbuf, psum : Out(read_layout), sbuf_ready, psum_ready : In(1)
+    sbuf_arrives, psum_arrives : Out
+        First partition of the read of the cycle before.
+    loads : Out(loads_layout), row_lane : Out
+        ``loads.row`` is for one lane.
+    partitions : Out
+        How many lanes work.
+    enable, setting, token, join, target : Out
+        See :class:`hdl.vector.lane.VectorLane`.
+    write : Out(write_layout), write_ready : In(1)
+    """
+
+    module_name = "onc_vector_control"
+
+    def __init__(self):
+        super().__init__({
+            "i": In(stream.Signature(task_layout)), "done": Out(1), "sbuf": Out(read_layout), "sbuf_ready": In(1),
+            "psum": Out(read_layout), "psum_ready": In(1), "sbuf_arrives": Out(PARTITION_BITS),
+            "psum_arrives": Out(PARTITION_BITS), "loads": Out(loads_layout), "row_lane": Out(PARTITION_BITS),
+            "partitions": Out(PARTITION_BITS + 1), "enable": Out(1),
+            "setting": Out(setting_layout), "token": Out(token_layout), "join": Out(join_layout), "target": Out(FORMAT_BITS),
+            "write": Out(write_layout), "write_ready": In(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        task = Signal(task_layout, reset_less=True)
+        m.d.comb += [self.setting.eq(task.setting), self.partitions.eq(task.partitions), self.enable.eq(~self.write.valid | self.write_ready)]
+        begins, run = Signal(), Signal()
+        scalar_read, scalar_number = Signal(), Signal()
+        advance, last, group = self._elements(m, task, begins, run, scalar_read, scalar_number)
+        joined = self._joins(m, task, group)
+        ended = self._results(m, task, advance, last, joined, begins)
+
+        loads = self.loads
+        value, lane = Signal(32), Signal(PARTITION_BITS)
+        m.d.comb += self.row_lane.eq(lane)
+        scalar_loads = Signal(2)
+        with m.FSM():
+            with m.State("idle"):
+                m.d.comb += self.i.ready.eq(1)
+                m.d.sync += task.eq(self.i.payload)
+                with m.If(self.i.valid):
+                    m.next = "scalar_0"
+            for number in range(2):
+                with m.State(f"scalar_{number}"):
+                    scalar = task.scalars[number]
+                    m.d.comb += [scalar_read.eq(scalar.stored), scalar_number.eq(number)]
+                    with m.If(~scalar.stored):
+                        m.d.comb += [loads.scalars[number].eq(1), loads.value.eq(scalar.value)]
+                    with m.If(~scalar.stored | self.sbuf_ready):
+                        m.d.sync += scalar_loads[number].eq(scalar.stored)
+                        m.next = f"arrive_{number}"
+                with m.State(f"arrive_{number}"):
+                    m.d.comb += [loads.scalars[number].eq(scalar_loads[number]), loads.stored.eq(1),
+                                 loads.upper.eq(task.scalars[number].value[LANE_BITS - 1])]
+                    m.next = "begin" if number else "scalar_1"
+            with m.State("begin"):
+                m.d.comb += [begins.eq(1), loads.state.eq(1)]
+                m.d.sync += [value.eq(task.base), lane.eq(0)]
+                m.next = "run"
+                with m.If(task.affine):
+                    m.next = "rows"
+            with m.State("rows"):
+                m.d.comb += [loads.row.eq(1), loads.value.eq(value)]
+                m.d.sync += [value.eq(value + task.multiplier), lane.eq(lane + 1)]
+                with m.If(lane + 1 == task.partitions):
+                    m.next = "run"
+            with m.State("run"):
+                m.d.comb += run.eq(1)
+                with m.If(advance & last):
+                    m.next = "drain"
+            with m.State("drain"):
+                with m.If(ended):
+                    m.d.comb += self.done.eq(1)
+                    m.next = "idle"
+        return m
+
+    def _elements(self, m, task, begins, run, scalar_read, scalar_number):
+        """Reads what the next element needs, and lets it go when all of it has been asked for."""
+        advance, last = Signal(), Signal()
+        sources = [task.source0, task.source1]
+        needs, odometers = [], []
+        for number, source in enumerate(sources):
+            m.submodules[f"odometer_{number}"] = odometer = Odometer()
+            tag, held = Signal(OFFSET_BITS, name=f"tag_{number}"), Signal(name=f"held_{number}")
+            need, at = Signal(name=f"need_{number}"), odometer.at
+            same = (tag[LANE_BITS:] == at[LANE_BITS:]) & (~source.psum | (tag[LANE_BITS - 1] == at[LANE_BITS - 1]))
+            m.d.comb += [odometer.start.eq(begins), odometer.first.eq(source.walk.offset), odometer.steps.eq(source.walk.steps),
+                         odometer.counts.eq(source.walk.counts), odometer.advance.eq(advance),
+                         need.eq(source.used & ~(held & same))]
+            needs.append(need)
+            odometers.append((odometer, tag, held))
+        m.submodules.affine = affine = Odometer(32)
+        m.d.comb += [affine.start.eq(begins), affine.counts.eq(task.result.walk.counts), affine.advance.eq(advance),
+                     *(affine.steps[index].eq(task.affine_steps[index].as_signed()) for index in range(DIMENSIONS))]
+        ends = Mux(task.source0.used, odometers[0][0].ends, affine.ends)
+        m.d.comb += last.eq(ends.all())
+
+        # A buffer gives one word a cycle, the first source's first.
+        paced, waits = Signal(), Signal()
+        granted = [Signal(name=f"granted_{number}") for number in range(2)]
+        both = needs[0] & needs[1] & (task.source0.psum == task.source1.psum)
+        m.d.comb += paced.eq(run & self.enable & ~(task.setting.scans & waits))
+        for number, (source, asks) in enumerate(zip(sources, (needs[0], needs[1] & ~both))):
+            odometer, tag, held = odometers[number]
+            for is_psum, read, ready in ((0, self.sbuf, self.sbuf_ready), (1, self.psum, self.psum_ready)):
+                with m.If(paced & asks & (source.psum == is_psum)):
+                    m.d.comb += [read.eq(Cat(Const(1, 1), odometer.at, source.partition)), granted[number].eq(ready)]
+            with m.If(granted[number]):
+                m.d.sync += [tag.eq(odometer.at), held.eq(1)]
+            with m.If(begins):
+                m.d.sync += held.eq(0)
+        for number, scalar in enumerate(task.scalars):
+            with m.If(scalar_read & (scalar_number == number)):
+                m.d.comb += self.sbuf.eq(Cat(Const(1, 1), scalar.value[:OFFSET_BITS], scalar.partition))
+        arrives = Signal(2)
+        m.d.sync += [arrives.eq(Cat(granted)), self.sbuf_arrives.eq(self.sbuf.partition), self.psum_arrives.eq(self.psum.partition)]
+        m.d.comb += [
+            self.loads.words.eq(arrives), self.loads.psum.eq(Cat(source.psum for source in sources)),
+            advance.eq(paced & (~needs[0] | granted[0]) & (~needs[1] | granted[1])),
+        ]
+
+        partial, beyond, half, group_ends = Signal(range(PARTIALS)), Signal(), Signal(), Signal()
+        for axes in range(1, DIMENSIONS + 1):
+            with m.If(task.axes == axes):
+                m.d.comb += group_ends.eq(ends[:axes].all())
+        position = Signal(signed(32))
+        m.submodules.convert = EnableInserter(self.enable)(convert := Convert(["int32"], ["fp32"]))
+        entered = Signal(token_layout)
+        m.d.comb += [convert.bits.eq(position), convert.source.eq(FORMAT_CODES["int32"]), convert.target.eq(FORMAT_CODES["fp32"]),
+                     self.token.eq(entered), self.token.position.eq(convert.o)]
+        with m.If(self.enable):
+            m.d.sync += [entered.valid.eq(advance), waits.eq(advance), entered.affine.eq(affine.at), entered.first.eq(~beyond),
+                         entered.partial.eq(partial), entered.half.eq(half),
+                         *(entered[f"byte{number}"].eq(Mux(source.psum, 0, odometers[number][0].at[:LANE_BITS]))
+                           for number, source in enumerate(sources))]
+        with m.If(advance):
+            m.d.sync += [partial.eq(Mux(group_ends, 0, partial + 1)), beyond.eq(~group_ends & (beyond | (partial == PARTIALS - 1))),
+                         half.eq(half ^ group_ends), position.eq(position + 1)]
+        with m.If(begins):
+            m.d.sync += [partial.eq(0), beyond.eq(0), half.eq(0), position.eq(task.start)]
+        group = Signal(_group_layout)
+        m.d.comb += group.eq(Cat(advance & group_ends & (task.setting.reduces | task.setting.reduces_results), last,
+                                 Mux(beyond, PARTIALS - 1, partial), half))
+        return advance, last, group
+
+    def _joins(self, m, task, group):
+        """Starts when a group's last element is in its running result; gives what ends a group."""
+        stages = [Signal(_group_layout, name=f"ends_{stage}") for stage in range(5)]
+        current, step, join = Signal(_group_layout), Signal(range(PARTIALS)), self.join
+        with m.If(self.enable):
+            m.d.sync += [later.eq(sooner) for sooner, later in zip([group, *stages], stages)]
+            with m.If(stages[-1].valid):
+                m.d.sync += [current.eq(stages[-1]), step.eq(0)]
+            with m.Elif(current.valid):
+                m.d.sync += [step.eq(step + 1), current.valid.eq(~join.final)]
+        m.d.comb += [join.valid.eq(current.valid), join.half.eq(current.half)]
+        with m.Switch(current.highest):
+            for highest in range(PARTIALS):
+                with m.Case(highest):
+                    steps = _join_steps(highest + 1)
+                    m.d.comb += join.single.eq(highest == 0)
+                    with m.Switch(step):
+                        for number, (a, b, forward_a, forward_b) in enumerate(steps):
+                            with m.Case(number):
+                                m.d.comb += [join.a.eq(a), join.b.eq(b), join.forward_a.eq(forward_a),
+                                             join.forward_b.eq(forward_b), join.final.eq(number == len(steps) - 1)]
+        joined = Signal(_result_layout)
+        with m.If(join.valid & join.final):
+            m.d.comb += joined.eq(Cat(Const(1, 1), current.last, task.setting.reduces_results))
+        return joined
+
+    def _results(self, m, task, advance, last, joined, begins):
+        """Follows results to where they are written; gives whether the last one is."""
+        write, stages = self.write, [Signal(_result_layout, name=f"result_{stage}") for stage in range(LANE_LATENCY + 1)]
+        ended = Signal()
+        with m.If(self.enable):
+            m.d.sync += stages[0].eq(Cat(advance & ~task.setting.reduces, last & ~task.setting.reduces_results, Const(0, 1)))
+            for stage, (sooner, later) in enumerate(zip(stages, stages[1:])):
+                meets = sooner.as_value() | joined.as_value() if stage == _JOINS_AT else sooner.as_value()
+                m.d.sync += later.as_value().eq(meets)
+        m.submodules.odometer_result = odometer = Odometer()
+        done, place = stages[-1], Mux(stages[-1].reduced, task.reduced.as_value(), task.result.as_value())
+        where = Signal(task.result.shape(), name="where")
+        m.d.comb += [
+            where.eq(place), odometer.start.eq(begins), odometer.first.eq(task.result.walk.offset),
+            odometer.steps.eq(task.result.walk.steps), odometer.counts.eq(task.result.walk.counts),
+            odometer.advance.eq(done.valid & self.write_ready & ~done.reduced),
+            self.target.eq(Mux(stages[LANE_LATENCY - 2].reduced, task.reduced.format, task.result.format)),
+            write.valid.eq(done.valid), write.psum.eq(where.psum), write.partition.eq(where.partition), write.size.eq(where.size),
+            write.at.eq(Mux(done.reduced, task.reduced.walk.offset, odometer.at)), write.keeps.eq(task.keeps & ~done.reduced),
+            write.counts_special.eq(task.count_special & ~done.reduced), ended.eq(done.valid & done.last & self.write_ready),
+        ]
+        return ended
