@@ -8,9 +8,9 @@ what it changes when done, and flags. ``#`` begins a comment.
             add r1, r1, 128
             branch r1 < 1024, start
 
-An access pattern is ``memory[first + partitions, byte offset (+ register), format, step*count, …]``, the fastest pair first. A
-field is ``name=value``; its value is a number, a word for its place in a list, or binary32 as ``1.5f``. A branch goes to a label or
-by a signed number of instructions. Numbers may be hexadecimal.
+An access pattern is ``memory[first + partitions, byte offset (+ register), format, step*count, …]``, the fastest pair
+first. A field is ``name=value``; its value is a number, a word for its place in a list, or binary32 as ``1.5f``. A branch goes
+to a label or by a signed number of instructions. Numbers may be hexadecimal.
 """
 
 import re

@@ -8,9 +8,10 @@ from .fields import pack_fields, unpack_fields
 from .formats import FORMATS
 from .vector import OPERATORS
 
-__all__ = ["COMPARISONS", "DIMENSIONS", "FIELD_NAMES", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS", "PATTERN",
-           "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES", "UPDATES_EACH", "VECTOR_CODES", "WAITS",
-           "Access", "Cause", "Instruction", "Opcode", "Update", "Wait", "decode", "encode", "named", "numbered"]
+__all__ = ["COMPARISONS", "DIMENSIONS", "FIELD_NAMES", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS",
+           "PATTERN", "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES",
+           "UPDATES_EACH", "VECTOR_CODES", "WAITS", "Access", "Cause", "Instruction", "Opcode", "Update", "Wait",
+           "decode", "encode", "named", "numbered"]
 
 INSTRUCTION_BYTES = 128
 REGISTERS = 64
@@ -93,7 +94,7 @@ _OPERATOR_BITS = 5
 
 def _scalar(number, meaning):
     """The fields of an operand that is the same for a partition's elements."""
-    return ((f"scalar{number}", 32, f"{meaning}: 32 bits, or, if stored, the byte of a word in each partition of the state buffer"),
+    return ((f"scalar{number}", 32, f"{meaning}: 32 bits, or, if stored, the byte of a word in partitions of the state buffer"),
             (f"scalar{number}_stored", 1, "whether it is stored"),
             (f"scalar{number}_partition", 10, "if stored, the first of those partitions"))
 
@@ -121,7 +122,8 @@ OPCODES = {opcode.name: opcode for opcode in (
     Opcode("dma_start", 0x10, STREAMS, (), (("ring", 4, "descriptor ring"), ("descriptors", 16, "how many more")),
            "let a ring take descriptors"),
     Opcode("load_stationary", 0x20, ("tensor",), ("stationary",), (
-        ("paired", 1, "two elements a row (N5, N13): the last (step, count) pair leads from an element to its partner; its count is 2"),
+        ("paired", 1, "two elements a row (N5, N13): the last (step, count) pair leads from an element to its partner; its "
+                      "count is 2"),
         ("odd", 1, "in pairs: the last partition's second elements are not there"),
         ("transpose", 1, "the products to come are exact transposes (N14)")),
         "take weights: a row for each partition, a column for each of its elements"),
@@ -159,6 +161,7 @@ OPCODES = {opcode.name: opcode for opcode in (
     Opcode("tensor_scalar_cumulative", 0x4D, ("vector",), ("data", "result"),
            (_OP0, _OP1, _REVERSE0, *_SCALAR0, *_SCALAR1),
            "each result = (data op0 scalar0) op1 the result before; scalar1 is before the first"),
+    Opcode("reciprocal", 0x4E, ("vector",), ("data", "result"), (), "result = 1 / data (N11)"),
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""

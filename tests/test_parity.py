@@ -81,7 +81,8 @@ def test_a_wrong_byte_of_the_state_buffer_is_reported(rng, partition):
     driver.run()
     assert driver.parity_error is None  # nothing was read yet
     driver.host.write("parity_inject", 0)
-    driver.host.write("interrupt_enable", 1 << [name for name, _, _ in find_register("interrupt_status").fields].index("parity_error"))
+    events = [name for name, _, _ in find_register("interrupt_status").fields]
+    driver.host.write("interrupt_enable", 1 << events.index("parity_error"))
     driver.ring_doorbell(0, 1)
     driver.model.run_until("irq", 1000)
     driver.run()

@@ -33,8 +33,8 @@ from spec.presets import PRESETS, configure
     ("chips=0", "chips: 0 is not allowed; allowed: a whole number from 1 to 4096"),
     ("topology=star", "topology: 'star' is not allowed; allowed: ring or torus"),
     ("colour=red", "SET: 'colour' is not allowed; allowed: adder_stages, chips, cols, cores, formats, fp8_pairs, fused_off, "
-                   "link_ports, parity, psum_bank_bytes, psum_banks, rows, sbuf_banks, sbuf_kib, tensor_clock_ghz, tile, topology or "
-                   "transpose"),
+                   "link_ports, parity, psum_bank_bytes, psum_banks, rows, sbuf_banks, sbuf_kib, tensor_clock_ghz, tile, topology "
+                   "or transpose"),
     ("rows", "SET: 'rows' is not allowed; allowed: pairs such as \"rows=64 formats=bf16,fp16\""),
     ("rows=8 rows=16", "SET: 'rows=16' is not allowed; allowed: rows once"),
 ])

@@ -1,4 +1,4 @@
-"""The Verilog of every preset's tensor engine and of cores: written in time, small, reproducible, without local paths, lint-clean."""
+"""The Verilog of every preset's tensor engine and of cores: in time, small, reproducible, without local paths, lint-clean."""
 
 import subprocess
 import time

@@ -77,7 +77,8 @@ class HostPort(wiring.Component):
             with m.State("read"):
                 m.d.comb += bus.read.eq(~refused)
                 with m.If(bus.ready | refused):
-                    m.d.sync += [memory.rdata.eq(Mux(refused, 0, bus.value)), memory.rresp.eq(Mux(refused, RESP_SLVERR, RESP_OKAY))]
+                    m.d.sync += [memory.rdata.eq(Mux(refused, 0, bus.value)),
+                                 memory.rresp.eq(Mux(refused, RESP_SLVERR, RESP_OKAY))]
                     m.next = "data"
             with m.State("data"):
                 m.d.comb += memory.rvalid.eq(1)

@@ -12,8 +12,8 @@ __all__ = ["SharedIssue", "issue_signature"]
 
 
 def issue_signature():
-    """A stream's side of its engine: ``issue`` and ``offsets`` hold until ``accepted``, or a cause in ``refused``; ``done`` when an
-    accepted instruction is, in order."""
+    """A stream's side of its engine: ``issue`` and ``offsets`` hold until ``accepted``, or a cause in ``refused``; ``done`` when
+    an accepted instruction is, in order."""
     return wiring.Signature({
         "issue": Out(stream.Signature(instruction_layout)), "offsets": Out(OFFSET_SHAPE).array(3), "accepted": In(1),
         "refused": In(CAUSE_BITS), "done": In(1)})
@@ -56,7 +56,8 @@ class SharedIssue(wiring.Component):
         for index, source in enumerate(self.streams):
             mine = asks == index
             m.d.comb += [
-                turn.requests[index].eq(source.issue.valid & ~busy), source.issue.ready.eq(mine & engine.issue.valid & engine.issue.ready),
+                turn.requests[index].eq(source.issue.valid & ~busy),
+                source.issue.ready.eq(mine & engine.issue.valid & engine.issue.ready),
                 source.accepted.eq(engine.accepted & mine), source.done.eq(engine.done & (owner == index))]
             with m.If(mine):
                 m.d.comb += source.refused.eq(engine.refused)

@@ -97,7 +97,8 @@ class Writer(wiring.Component):
                           & (~first | (address_free & (unanswered < _MOST_UNANSWERED)))),
                 begins.eq(writes & first),
             ]
-        m.d.comb += port.access.eq(Cat(is_write, Const(0, 1), at[:OFFSET_BITS], at[OFFSET_BITS:][:PARTITION_BITS], content, strobe))
+        m.d.comb += port.access.eq(Cat(
+            is_write, Const(0, 1), at[:OFFSET_BITS], at[OFFSET_BITS:][:PARTITION_BITS], content, strobe))
         with m.If(begins):
             m.d.sync += [
                 self.address.valid.eq(1), self.address.payload.address.eq(at & -ENGINE_BYTES),

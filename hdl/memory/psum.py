@@ -198,7 +198,8 @@ class PartialSumBuffer(wiring.Component):
             "destination": In(destination_layout(core)),
             "read": In(read_layout(core)), "read_data": Out(WORD_BITS * core.cols),
             "retired": Out(1), "special": Out(core.cols.bit_length()),
-            "groups": In(access_port()).array(core.dma_engines), "vector": In(lockstep_psum(core)), **report_members(core, core.cols),
+            "groups": In(access_port()).array(core.dma_engines), "vector": In(lockstep_psum(core)),
+            **report_members(core, core.cols),
         })
 
     def elaborate(self, platform):

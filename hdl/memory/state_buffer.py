@@ -17,10 +17,10 @@ __all__ = ["StateBuffer"]
 class StateBuffer(wiring.Component):
     """``rows`` partitions, read in lockstep by the tensor and the vector engine and one by one by the DMA engines.
 
-    Where several want to read one bank they take turns: of four cycles two are first the DMA engines', one is the tensor engine's and
-    one the vector engine's. Of the tensor engine's two reads ``moving`` goes first. Partitions stand in as many groups as
-    there are DMA engines, each with a port, which any engine may use. A DMA engine's write waits where the vector engine writes
-    to the same bank, which never waits.
+    Where several want to read one bank they take turns: of four cycles two are first the DMA engines', one is the tensor
+    engine's and one the vector engine's. Of the tensor engine's two reads ``moving`` goes first. Partitions stand in as many
+    groups as there are DMA engines, each with a port, which any engine may use. A DMA engine's write waits where the vector
+    engine writes to the same bank, which never waits.
 
     Latency: a read's data one cycle after it is accepted. Throughput: both tensor reads and the vector engine's each cycle where
     they name different banks; a read or a write a cycle and group; a vector write a cycle.
@@ -80,7 +80,8 @@ class StateBuffer(wiring.Component):
         each = group_size(core, core.rows)
         partitions, moving_data, stationary_data, access_data = [], [], [], []
         writes_here = [vector_write.enable & (vector_write.address[:bits] == bank_of[index]) for index in range(len(groups))]
-        m.d.comb += [group.ready.eq(Mux(group.access.write, ~held_up, ~(tensor_takes | vector_takes).bit_select(bank_of[index], 1)))
+        taken = tensor_takes | vector_takes
+        m.d.comb += [group.ready.eq(Mux(group.access.write, ~held_up, ~taken.bit_select(bank_of[index], 1)))
                      for index, (group, held_up) in enumerate(zip(groups, writes_here))]
         for row in range(core.rows):
             group, read = groups[row // each], reads[row // each]

@@ -15,8 +15,8 @@ from .operand import PAIR_ELEMENT_BITS
 __all__ = ["OperandFetch", "operand_walk_layout"]
 
 operand_walk_layout = data.StructLayout({"size": SIZE_BITS, "paired": 1, **{name: field.shape for name, field in walk_layout}})
-"""What to read; the element's size is a power of two of bytes. In pairs the last step leads from an element to its partner, and its
-count does not matter."""
+"""What to read; the element's size is a power of two of bytes. In pairs the last step leads from an element to its partner,
+and its count does not matter."""
 
 
 class OperandFetch(wiring.Component):
@@ -76,7 +76,8 @@ class OperandFetch(wiring.Component):
         m.d.comb += [stalled.eq(self.o.valid & ~self.o.ready), self.read.enable.eq(active & ~stalled),
                      reads.eq(self.read.enable & self.read.ready)]
         whole = reads & (takes.second | ~walk.paired)
-        m.d.comb += [odometer.advance.eq(whole), odometer.start.eq(self.i.ready & self.i.valid), self.done.eq(whole & last), self.i.ready.eq(~active | self.done)]
+        m.d.comb += [odometer.advance.eq(whole), odometer.start.eq(self.i.ready & self.i.valid), self.done.eq(whole & last),
+                     self.i.ready.eq(~active | self.done)]
         with m.If(reads):
             m.d.sync += partner_only.eq(~whole)
         with m.If(self.i.ready):

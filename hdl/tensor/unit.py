@@ -89,6 +89,7 @@ class TensorUnit(wiring.Component):
             self.accepted.eq(dispatch.accepted), self.refused.eq(dispatch.refused),
             self.load_done.eq(fetches["stationary"].done), self.multiply_done.eq(engine.retired),
             self.written.eq(dispatch.written), self.special.eq(engine.special), self.counters.eq(engine.counters),
-            engine.counters_clear.eq(self.counters_clear), dispatch.others_written.eq(self.vector_written), self.activity.eq(engine.activity),
+            engine.counters_clear.eq(self.counters_clear), dispatch.others_written.eq(self.vector_written),
+            self.activity.eq(engine.activity),
         ]
         return m

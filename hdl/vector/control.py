@@ -9,9 +9,10 @@ from spec.isa import DIMENSIONS
 from spec.memory import OFFSET_BITS, PARTITION_BITS
 
 from ..arith.convert import Convert
+from ..arith.reciprocal import Reciprocal
 from ..memory.local_access import LANE_BITS, SIZE_BITS
 from ..memory.odometer import Odometer
-from .lane import LANE_LATENCY, loads_layout
+from .lane import DIVISION_DELAY, LANE_LATENCY, loads_layout
 from .layouts import FORMAT_BITS, PARTIALS, join_layout, setting_layout, task_layout, token_layout
 
 __all__ = ["VectorControl", "read_layout", "write_layout"]
@@ -45,11 +46,12 @@ def _join_steps(count):
 class VectorControl(wiring.Component):
     """Carries out one instruction after the other.
 
-    Of each operand the word that was read last is kept, so that its other elements cost no read. Each buffer gives a word a cycle.
+    Of each operand the word that was read last is kept, so that its other elements cost no read. Each buffer gives a word a
+    cycle.
 
     Latency: 6 cycles from a task to its first read, as many more as it has partitions where there is an affine value; from the
-    last read to the last write 8, and 9 more for a reduction's joining. Throughput: an element a cycle, less a cycle for a second word
-    from the same buffer; a scan an element in two cycles.
+    last read to the last write 8, and 9 more for a reduction's joining. Throughput: an element a cycle, or in two where it
+    needs two words of the same buffer; of a scan an element in two cycles, of reciprocals one in eight.
 
     Members
     -------
@@ -82,7 +84,8 @@ class VectorControl(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         task = Signal(task_layout, reset_less=True)
-        m.d.comb += [self.setting.eq(task.setting), self.partitions.eq(task.partitions), self.enable.eq(~self.write.valid | self.write_ready)]
+        m.d.comb += [self.setting.eq(task.setting), self.partitions.eq(task.partitions),
+                     self.enable.eq(~self.write.valid | self.write_ready)]
         begins, run = Signal(), Signal()
         scalar_read, scalar_number = Signal(), Signal()
         advance, last, group = self._elements(m, task, begins, run, scalar_read, scalar_number)
@@ -155,10 +158,10 @@ class VectorControl(wiring.Component):
         m.d.comb += last.eq(ends.all())
 
         # A buffer gives one word a cycle, the first source's first.
-        paced, waits = Signal(), Signal()
+        paced, pause = Signal(), Signal(range(Reciprocal.interval))
         granted = [Signal(name=f"granted_{number}") for number in range(2)]
         both = needs[0] & needs[1] & (task.source0.psum == task.source1.psum)
-        m.d.comb += paced.eq(run & self.enable & ~(task.setting.scans & waits))
+        m.d.comb += paced.eq(run & self.enable & (pause == 0))
         for number, (source, asks) in enumerate(zip(sources, (needs[0], needs[1] & ~both))):
             odometer, tag, held = odometers[number]
             for is_psum, read, ready in ((0, self.sbuf, self.sbuf_ready), (1, self.psum, self.psum_ready)):
@@ -172,7 +175,8 @@ class VectorControl(wiring.Component):
             with m.If(scalar_read & (scalar_number == number)):
                 m.d.comb += self.sbuf.eq(Cat(Const(1, 1), scalar.value[:OFFSET_BITS], scalar.partition))
         arrives = Signal(2)
-        m.d.sync += [arrives.eq(Cat(granted)), self.sbuf_arrives.eq(self.sbuf.partition), self.psum_arrives.eq(self.psum.partition)]
+        m.d.sync += [arrives.eq(Cat(granted)),
+                     self.sbuf_arrives.eq(self.sbuf.partition), self.psum_arrives.eq(self.psum.partition)]
         m.d.comb += [
             self.loads.words.eq(arrives), self.loads.psum.eq(Cat(source.psum for source in sources)),
             advance.eq(paced & (~needs[0] | granted[0]) & (~needs[1] | granted[1])),
@@ -188,12 +192,16 @@ class VectorControl(wiring.Component):
         m.d.comb += [convert.bits.eq(position), convert.source.eq(FORMAT_CODES["int32"]), convert.target.eq(FORMAT_CODES["fp32"]),
                      self.token.eq(entered), self.token.position.eq(convert.o)]
         with m.If(self.enable):
-            m.d.sync += [entered.valid.eq(advance), waits.eq(advance), entered.affine.eq(affine.at), entered.first.eq(~beyond),
+            m.d.sync += [entered.valid.eq(advance), entered.affine.eq(affine.at), entered.first.eq(~beyond),
                          entered.partial.eq(partial), entered.half.eq(half),
                          *(entered[f"byte{number}"].eq(Mux(source.psum, 0, odometers[number][0].at[:LANE_BITS]))
                            for number, source in enumerate(sources))]
+            with m.If(pause != 0):
+                m.d.sync += pause.eq(pause - 1)
         with m.If(advance):
-            m.d.sync += [partial.eq(Mux(group_ends, 0, partial + 1)), beyond.eq(~group_ends & (beyond | (partial == PARTIALS - 1))),
+            m.d.sync += pause.eq(Mux(task.setting.divides, Reciprocal.interval - 1, task.setting.scans))
+            m.d.sync += [partial.eq(Mux(group_ends, 0, partial + 1)),
+                         beyond.eq(~group_ends & (beyond | (partial == PARTIALS - 1))),
                          half.eq(half ^ group_ends), position.eq(position + 1)]
         with m.If(begins):
             m.d.sync += [partial.eq(0), beyond.eq(0), half.eq(0), position.eq(task.start)]
@@ -233,7 +241,10 @@ class VectorControl(wiring.Component):
         write, stages = self.write, [Signal(_result_layout, name=f"result_{stage}") for stage in range(LANE_LATENCY + 1)]
         ended = Signal()
         with m.If(self.enable):
-            m.d.sync += stages[0].eq(Cat(advance & ~task.setting.reduces, last & ~task.setting.reduces_results, Const(0, 1)))
+            enters = Cat(advance & ~task.setting.reduces, last & ~task.setting.reduces_results, Const(0, 1))
+            late = [Signal(_result_layout, name=f"late_{stage}") for stage in range(DIVISION_DELAY)]
+            m.d.sync += [later.as_value().eq(sooner) for sooner, later in zip([enters, *late], late)]
+            m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], enters))
             for stage, (sooner, later) in enumerate(zip(stages, stages[1:])):
                 meets = sooner.as_value() | joined.as_value() if stage == _JOINS_AT else sooner.as_value()
                 m.d.sync += later.as_value().eq(meets)

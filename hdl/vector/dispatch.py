@@ -188,7 +188,8 @@ class VectorDispatch(wiring.Component):
                         if f"scalar{index}" in names:
                             stored = fields[f"scalar{index}_stored"]
                             wrong.append(~stored & (fields[f"scalar{index}_partition"] != 0))
-                            m.d.comb += scalars[index].eq(Cat(fields[f"scalar{index}"], fields[f"scalar{index}_partition"], stored, 1))
+                            m.d.comb += scalars[index].eq(Cat(
+                                fields[f"scalar{index}"], fields[f"scalar{index}_partition"], stored, 1))
                     if "operand" in opcode.accesses or "predicate" in opcode.accesses:
                         wrong.append(in_psum[0] & in_psum[1])
                     if "predicate" in opcode.accesses:
@@ -320,6 +321,8 @@ class VectorDispatch(wiring.Component):
                 yield from (setting.scans.eq(1), setting.operand_in_1.eq(1))
             case "tensor_scalar_cumulative":
                 yield setting.cumulates.eq(1)
+            case "reciprocal":
+                yield setting.divides.eq(1)
 
     @staticmethod
     def _operand(m, operand, pattern, offset, size):

@@ -22,8 +22,8 @@ class VectorEngine(wiring.Component):
     Operands and results may begin at any quarter of their buffers: lane i takes and gives what belongs to the i-th partition of
     each.
 
-    Latency: from ``issue`` to ``accepted`` see :class:`hdl.vector.dispatch.VectorDispatch`, from there to ``done`` and throughput see
-    :class:`hdl.vector.control.VectorControl`.
+    Latency and throughput: from ``issue`` to ``accepted`` see :class:`hdl.vector.dispatch.VectorDispatch`, from there to
+    ``done`` :class:`hdl.vector.control.VectorControl`.
 
     Parameters
     ----------

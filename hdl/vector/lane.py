@@ -9,14 +9,17 @@ from spec.isa import COMPARISONS
 from spec.vector import OPERATORS
 
 from ..arith.convert import Convert
+from ..arith.reciprocal import Reciprocal
 from ..memory.local_access import WORD_BITS
 from .alu import VectorALU
 from .layouts import FORMAT_BITS, PARTIALS, join_layout, setting_layout, token_layout
 
-__all__ = ["LANE_LATENCY", "VectorLane", "loads_layout"]
+__all__ = ["DIVISION_DELAY", "LANE_LATENCY", "VectorLane", "loads_layout"]
 
 LANE_LATENCY = 7
 """Cycles from an element's token to its result."""
+DIVISION_DELAY = Reciprocal.latency - 2
+"""How many cycles later a reciprocal comes; the two operators do not delay it."""
 _NAN = FLOAT_FORMATS["fp32"].nan
 _BYPASS = OPERATORS.index("bypass")
 _IDENTITIES = {"logical_and": 0x3F80_0000, "logical_or": 0, "logical_xor": 0}
@@ -24,9 +27,9 @@ _IDENTITIES = {"logical_and": 0x3F80_0000, "logical_or": 0, "logical_xor": 0}
 
 loads_layout = data.StructLayout({
     "words": 2, "psum": 2, "scalars": 2, "stored": 1, "upper": 1, "value": 32, "row": 1, "state": 1})
-"""What is put into a lane's registers in a cycle: the arriving word, of the partial-sum or the state buffer, as that of a source; a
-scalar, from a half of the arriving word or ``value``; the affine value of the lane's partition; the result before the first, from a
-scalar."""
+"""What is put into a lane's registers in a cycle: the arriving word, of the partial-sum or the state buffer, as that of a
+source; a scalar, from a half of the arriving word or ``value``; the affine value of the lane's partition; the result before
+the first, from a scalar."""
 
 
 def _nan_made_canonical(bits):
@@ -39,7 +42,8 @@ class VectorLane(wiring.Component):
     Stages, a cycle each: select; convert; op0; op1; result; convert; result's bits. Running results of a reduction are
     kept after op1, and joined by op0's operator unit, which is free by then.
 
-    Latency: a token's result :data:`LANE_LATENCY` cycles later. Throughput: an element a cycle; ``scans`` one in two.
+    Latency: a token's result :data:`LANE_LATENCY` cycles later, of ``divides`` :data:`DIVISION_DELAY` more. Throughput: an
+    element a cycle; ``scans`` one in two, ``divides`` one in eight.
 
     Members
     -------
@@ -154,6 +158,9 @@ class VectorLane(wiring.Component):
         with m.If(self.loads.state):
             m.d.sync += state.eq(Mux(setting.scans, scalars[0], scalars[1]))
 
+        m.submodules.reciprocal = reciprocal = Reciprocal()
+        m.d.comb += [reciprocal.start.eq(tokens[2].valid & setting.divides), reciprocal.x.eq(x[0][0])]
+
         earlier, result = Signal(32), Signal(32)
         m.d.sync += earlier.eq(alu0.o)
         negated = Cat(alu0.o[:31], alu0.o[31] ^ (setting.negate & (alu0.o != _NAN)))
@@ -164,6 +171,8 @@ class VectorLane(wiring.Component):
             m.d.sync += result.eq(_nan_made_canonical(Mux(in_range, x[0][2], setting.fill)))
         with m.Elif(setting.reduces_results):
             m.d.sync += result.eq(earlier)
+        with m.Elif(setting.divides):
+            m.d.sync += result.eq(reciprocal.o)
         with m.Else():
             m.d.sync += result.eq(alu1.o)
         self._hand_on(m, result, keep)
