@@ -13,6 +13,7 @@ from spec.tensor import Matmul, check_matmul, check_transpose
 from .dma import Rings, execute_transfer, fetch_transfer
 from .memory import Memories, Refused
 from .tensor import accumulate, matmul, transpose
+from .vector_instructions import VECTOR_INSTRUCTIONS, execute_vector
 
 __all__ = ["Blocked", "Core", "Failure", "OutOfInstructions"]
 
@@ -77,8 +78,8 @@ class _Stream:
 class Core:
     """Five instruction streams and sixteen descriptor rings over one set of memories and semaphores.
 
-    Instructions of different streams, and descriptors of different rings, are executed in an order that respects the semaphores and nothing else; a correct
-    program gives the same result in every such order.
+    Instructions of different streams, and descriptors of different rings, are executed in an order that respects the
+    semaphores and nothing else; a correct program gives the same result in every such order.
 
     Parameters
     ----------
@@ -219,7 +220,11 @@ class Core:
                 stream.met += 1
             if stream.met < len(instruction.waits):
                 return False
-            target = getattr(self, f"_{instruction.opcode}")(stream, instruction)
+            target = None
+            if instruction.opcode in VECTOR_INSTRUCTIONS:
+                self.special += execute_vector(self.memories, instruction, stream.registers)
+            else:
+                target = getattr(self, f"_{instruction.opcode}")(stream, instruction)
         except Refused as refused:
             stream.running = False
             stream.failure = Failure(refused.cause, stream.address, refused.detail)

@@ -60,6 +60,50 @@ class Memories:
         self._check_partitions(access, self._core.rows)
         self._check_reach(access, registers, storage_dtype(access.format).itemsize, self.sbuf.shape[1])
 
+    def check_operand(self, access, registers):
+        """Refuses an operand of the vector engine that is not all within its buffer, and in the partial-sum buffer within a bank."""
+        partitions, length = self.extent(access.space)
+        size = FORMATS[access.format].width // 8
+        self._check_partitions(access, partitions)
+        self._check_reach(access, registers, size, length)
+        if access.space == "psum":
+            banks = [place // self._core.psum_bank_bytes for place in self._ends(access, registers, size)]
+            if banks[0] != banks[1]:
+                raise Refused(Cause.ADDRESS_RANGE, f"elements in banks {banks[0]} to {banks[1]}")
+
+    def check_stored(self, partition, partitions, offset):
+        """Refuses a stored scalar that is not a word in each of these partitions of the state buffer."""
+        limit, length = self.extent("sbuf")
+        self._check_quadrant(partition, partitions, limit)
+        if offset % 4 or offset + 4 > length:
+            raise Refused(Cause.ADDRESS_RANGE, f"a word at byte {offset} of {length}")
+
+    def bank_of(self, access, registers):
+        """The bank that a checked operand in the partial-sum buffer lies in."""
+        return self._ends(access, registers, 4)[0] // self._core.psum_bank_bytes
+
+    def operand(self, access, registers):
+        """Elements of a checked operand in either buffer: bit patterns ``[partitions, elements]``."""
+        rows, index = self._places(access, registers)
+        return rows[:, index]
+
+    def store(self, access, registers, bits):
+        """Write bit patterns ``[partitions, elements]`` to where a checked operand is."""
+        rows, index = self._places(access, registers)
+        rows[:, index] = bits
+        if access.space == "psum":
+            self.written[self.bank_of(access, registers)] = True
+
+    def stored_words(self, partition, partitions, offset):
+        """A checked stored scalar: uint32 ``[partitions]``."""
+        return self.sbuf[partition:partition + partitions].view(np.uint32)[:, offset // 4].copy()
+
+    def _places(self, access, registers):
+        """The partitions that an access names, in elements of its format, and which elements."""
+        dtype = storage_dtype(access.format)
+        rows = getattr(self, access.space)[access.partition:access.partition + access.partitions].view(dtype)
+        return rows, self._element_index(access, registers, dtype.itemsize)
+
     def extent(self, space):
         """Partitions of a buffer, and bytes of each."""
         buffer = getattr(self, space)
@@ -84,20 +128,27 @@ class Memories:
         return bank, slice(first, last + 1)
 
     def _check_partitions(self, access, limit):
-        if access.partition % max(1, limit // 4) or access.partition + access.partitions > limit:
-            raise Refused(Cause.PARTITION_RANGE, f"partitions {access.partition} to "
-                                                 f"{access.partition + access.partitions - 1} of {limit}")
+        self._check_quadrant(access.partition, access.partitions, limit)
+
+    @staticmethod
+    def _check_quadrant(partition, partitions, limit):
+        if partition % max(1, limit // 4) or partition + partitions > limit:
+            raise Refused(Cause.PARTITION_RANGE, f"partitions {partition} to {partition + partitions - 1} of {limit}")
 
     @staticmethod
     def _offset(access, registers):
         return access.offset + (0 if access.register is None else registers.signed(access.register))
 
+    def _ends(self, access, registers, size):
+        """First bytes of the elements that lie first and last."""
+        offset, ends = self._offset(access, registers), [size * step * (count - 1) for step, count in access.dims]
+        return offset + sum(end for end in ends if end < 0), offset + sum(end for end in ends if end > 0)
+
     def _check_reach(self, access, registers, size, partition_bytes):
-        offset, ends = self._offset(access, registers), [step * (count - 1) for step, count in access.dims]
-        lowest = offset + size * sum(end for end in ends if end < 0)
-        highest = offset + size * (sum(end for end in ends if end > 0) + 1)
-        if offset % size or lowest < 0 or highest > partition_bytes:
-            raise Refused(Cause.ADDRESS_RANGE, f"bytes {lowest} to {highest - 1} of {partition_bytes}, elements of {size}")
+        offset, (lowest, highest) = self._offset(access, registers), self._ends(access, registers, size)
+        if offset % size or lowest < 0 or highest + size > partition_bytes:
+            raise Refused(Cause.ADDRESS_RANGE,
+                          f"bytes {lowest} to {highest + size - 1} of {partition_bytes}, elements of {size}")
 
     def _element_index(self, access, registers, size):
         """Element numbers in a partition, the fastest dimension innermost."""

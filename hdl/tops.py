@@ -18,6 +18,8 @@ from .tensor.feeder import RowFeeder
 from .tensor.issue import TensorIssue
 from .tensor.pe import PE
 from .tensor.tile import Tile
+from .vector.engine import VectorEngine
+from .vector.lane import VectorLane
 
 __all__ = ["TOPS", "make_top"]
 
@@ -31,11 +33,13 @@ TOPS = {
     "issue": TensorIssue,
     "tensor": TensorEngine,
     "core": NeuronCore,
+    "vector": VectorEngine,
     "dma": DMAEngine,
     "sbuf": StateBuffer,
     "sequencer": lambda core: Sequencer("tensor"),
     "semaphores": lambda core: Semaphores(len(STREAMS)),
     # Blocks without parameters are the same for every core.
+    "vector_lane": lambda core: VectorLane(),
     "add": lambda core: Add(),
     "multiply": lambda core: Multiply(),
     "int_pair_multiply_add": lambda core: IntPairMultiplyAdd(),

@@ -158,8 +158,8 @@ def main(values):
     differ = "and all are the same" if not products.mismatches else f"of which {products.mismatches} DIFFER"
     print(f"  The core read {accuracy:.1%} of the digits correctly; numpy alone, in float32, {accuracy_float32:.1%}.\n"
           f"  {products.bits_compared:,} bits of its results were compared with the golden core's, {differ}.\n"
-          f"  One program of {len(products.program.program) // INSTRUCTION_BYTES} instructions ran from memory; the array was used "
-          f"to {products.utilisation:.1%}\n  of its peak over {products.cycles:,} cycles.\n"
+          f"  One program of {len(products.program.program) // INSTRUCTION_BYTES} instructions ran from memory; the array was "
+          f"used to {products.utilisation:.1%}\n  of its peak over {products.cycles:,} cycles.\n"
           f"  {_TIMELINE} shows them at https://ui.perfetto.dev\n")
     publish("demo", {
         "config": system.chip.name, "set": values["SET"] or None, "design": products.driver.model.emission.content_hash,

@@ -50,8 +50,8 @@ class Product:
     @property
     def bytes(self):
         """Bytes of ``stationary``, ``moving`` and the result."""
-        return (self.k * self.m * FORMATS[self.form.stationary].width // 8, self.k * self.n * FORMATS[self.form.moving].width // 8,
-                4 * self.m * self.n)
+        stationary, moving = (FORMATS[name].width // 8 for name in (self.form.stationary, self.form.moving))
+        return self.k * self.m * stationary, self.k * self.n * moving, 4 * self.m * self.n
 
 
 def aligned(position, step):

@@ -7,9 +7,11 @@ import numpy as np
 from spec.dma import DESCRIPTOR_BYTES, RINGS, Side, Transfer, encode_transfer
 from spec.errors import SpecError
 from spec.formats import FORMATS
-from spec.isa import INSTRUCTION_BYTES, STREAMS, Access, Instruction, Update, Wait, encode
+from spec.isa import INSTRUCTION_BYTES, OPCODES, STREAMS, Access, Instruction, Update, Wait, encode
 from spec.memory import local_address
 from spec.tensor import Matmul, check_matmul, check_transpose
+
+from .random_vector import VECTOR_INSTRUCTIONS, VectorGenerator
 
 __all__ = ["DATA_BYTES", "LoweredProgram", "Operation", "lower", "random_operations"]
 
@@ -113,13 +115,15 @@ class _Generator:
         self.weights = None
         self.written = {}
         self.reach = core.sbuf_bytes if self.chance(0.1) else min(_WINDOW, core.sbuf_bytes)
+        self.vector = VectorGenerator(core, rng, lambda name, count: self._pattern(name, count, paired=False),
+                                      lambda: sorted(self.written))
         self.streams_of_rings = {ring: str(rng.choice(STREAMS)) for ring in range(RINGS)}
 
     def chance(self, share):
         return self.rng.random() < share
 
     def operation(self):
-        kinds = {"transfer": 0.5, "load": 0.2, "multiply": 0.3 if self.weights else 0.0}
+        kinds = {"transfer": 0.4, "load": 0.1, "multiply": 0.2 if self.weights else 0.0, "vector": 0.3}
         kind = str(self.rng.choice(list(kinds), p=np.array(list(kinds.values())) / sum(kinds.values())))
         for _ in range(_ATTEMPTS):
             operation = getattr(self, f"_{kind}")()
@@ -220,6 +224,19 @@ class _Generator:
                                   count_special=self.chance(0.5))
         return Operation("tensor", instruction, before=before, reads={"sbuf": touched},
                          writes={"psum": targets, "banks": np.array([bank])})
+
+    # -- vector instructions --
+
+    def _vector(self):
+        rng = self.rng
+        name = str(rng.choice(VECTOR_INSTRUCTIONS))
+        made = self.vector.draw(name)
+        if made is None:
+            return None
+        instruction, reads, writes = made
+        for bank in writes.get("banks", ()):
+            self.written[int(bank)] = True
+        return Operation(str(rng.choice(OPCODES[name].streams)), instruction, reads=reads, writes=writes)
 
     # -- transfers --
 

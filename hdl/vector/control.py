@@ -241,7 +241,8 @@ class VectorControl(wiring.Component):
         write, stages = self.write, [Signal(_result_layout, name=f"result_{stage}") for stage in range(LANE_LATENCY + 1)]
         ended = Signal()
         with m.If(self.enable):
-            enters = Cat(advance & ~task.setting.reduces, last & ~task.setting.reduces_results, Const(0, 1))
+            # Nothing of it may be set where there is no result: what ends a group joins in below.
+            enters = Mux(advance & ~task.setting.reduces, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
             late = [Signal(_result_layout, name=f"late_{stage}") for stage in range(DIVISION_DELAY)]
             m.d.sync += [later.as_value().eq(sooner) for sooner, later in zip([enters, *late], late)]
             m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], enters))

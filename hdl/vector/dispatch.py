@@ -140,9 +140,7 @@ class VectorDispatch(wiring.Component):
                 m.d.comb += self.task.valid.eq(1)
                 with m.If(self.task.ready):
                     m.d.comb += self.accepted.eq(1)
-                    result = self._role_index(m, instruction, "result")
-                    with m.If(Array(pattern.space for pattern in patterns)[result] == _PSUM):
-                        m.d.comb += self.will_write.eq(1 << banks[result])
+                    m.d.comb += self.will_write.eq(self._written_banks(instruction, banks))
                     m.next = "idle"
         return m
 
@@ -159,14 +157,15 @@ class VectorDispatch(wiring.Component):
                     m.d.comb += size.eq((form.width // 8).bit_length() - 1)
         return size
 
-    def _role_index(self, m, instruction, role):
-        """Which of the patterns has a role."""
-        index = Signal(2, name=f"{role}_index")
+    def _written_banks(self, instruction, banks):
+        """A bit for each bank of the partial-sum buffer that holds a result."""
+        written = Const(0, self._core.psum_banks)
         for name in _NAMES:
-            if role in OPCODES[name].accesses:
-                with m.If(self._is(instruction, name)):
-                    m.d.comb += index.eq(OPCODES[name].accesses.index(role))
-        return index
+            for index, role in enumerate(OPCODES[name].accesses):
+                if role in ("result", "reduced"):
+                    here = self._is(instruction, name) & (instruction.patterns[index].space == _PSUM)
+                    written |= Mux(here, 1 << banks[index], 0)
+        return written
 
     def _fields(self, m, instruction, own, sizes):
         """Whether the fields are illegal whatever the memories hold, the number of patterns, and the scalars that there are."""
@@ -270,8 +269,9 @@ class VectorDispatch(wiring.Component):
                             side = _PLACES[role][-1]
                             m.d.comb += [setting[f"format{side}"].eq(patterns[index].format),
                                          setting[f"size{side}"].eq(sizes[index])]
-                    m.d.comb += [setting[field].eq(fields[field]) for field in ("op0", "op1", "reverse0", "reverse1", "fill",
-                                                                                "negate") if field in names]
+                    # Without operators reverse0 is about the predicate.
+                    plain = ("fill", "negate", *(("op0", "op1", "reverse0", "reverse1") if "op0" in names else ()))
+                    m.d.comb += [setting[field].eq(fields[field]) for field in plain if field in names]
                     for index in range(2):
                         if f"scalar{index}" in names:
                             m.d.comb += [task.scalars[index].value.eq(fields[f"scalar{index}"]),
