@@ -24,7 +24,7 @@ _BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xo
 
 def canonical(values):
     """Float32 values whose NaNs are canonical."""
-    return canonical_bits(np.ascontiguousarray(values, np.float32)).view(np.float32)
+    return canonical_bits(np.asarray(values, np.float32, order="C")).view(np.float32)
 
 
 def _order(values):
@@ -84,7 +84,7 @@ def apply(operator, a, b, reverse=False):
     array
         Of the operands' kind and common shape.
     """
-    a, b = (np.ascontiguousarray(side) for side in np.broadcast_arrays(a, b))
+    a, b = (np.array(side, order="C") for side in np.broadcast_arrays(a, b))
     if reverse:
         a, b = b, a
     if a.dtype == np.uint32:

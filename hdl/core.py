@@ -37,14 +37,14 @@ def activity_layout(core):
 
     ``<stream>_running``, ``<stream>_waiting`` and ``<stream>_address`` of each stream: where it is, or stopped; then
     ``dma_<number>_active`` and ``dma_<number>_descriptor`` of each DMA engine: the address of the descriptor that it has;
-    then ``multiplying`` and ``loading`` of the tensor engine, a cycle late.
+    then ``multiplying`` and ``loading`` of the tensor engine, a cycle late, and ``vector_busy``.
     """
     return data.StructLayout({
         **{f"{name}_{part}": bits for name in STREAMS
            for part, bits in (("running", 1), ("waiting", 1), ("address", ADDRESS_BITS))},
         **{f"dma_{index}_{part}": bits for index in range(core.dma_engines)
            for part, bits in (("active", 1), ("descriptor", ADDRESS_BITS))},
-        **{name: 1 for name in tensor_activity_layout.members}})
+        **{name: 1 for name in (*tensor_activity_layout.members, "vector_busy")}})
 
 
 class NeuronCore(wiring.Component):
@@ -125,7 +125,7 @@ class NeuronCore(wiring.Component):
         parity_error = sbuf.parity.error | tensor.parity.error if core.parity else Const(0, 1)
         self._events(m, registers, sequencers, engines, parity_error)
         self._counters(m, registers, sequencers, engines, tensor, vector, parity_error)
-        self._activity(m, sequencers, engines, tensor)
+        self._activity(m, sequencers, engines, tensor, vector)
         self._parity(m, registers, sbuf, tensor)
         return m
 
@@ -136,10 +136,10 @@ class NeuronCore(wiring.Component):
                 with m.If(report.error):
                     m.d.sync += registers.parity_place.eq(Cat(Const(is_psum, 1), report.partition))
 
-    def _activity(self, m, sequencers, engines, tensor):
+    def _activity(self, m, sequencers, engines, tensor, vector):
         streams = [Cat(sequencer.running, sequencer.waiting, sequencer.address) for sequencer in sequencers]
         transfers = [Cat(engine.active, engine.descriptor_address) for engine in engines]
-        m.d.comb += self.activity.eq(Cat(*streams, *transfers, tensor.activity))
+        m.d.comb += self.activity.eq(Cat(*streams, *transfers, tensor.activity, vector.busy))
 
     def _sequencers(self, m, platform, registers, fetch, semaphores, tensor):
         sequencers = []
@@ -245,7 +245,8 @@ class NeuronCore(wiring.Component):
     def _counters(m, registers, sequencers, engines, tensor, vector, parity_error):
         clear = registers.counters_clear_written
         waiting = sequencers[STREAMS.index("tensor")].waiting
-        counted = {"cycles": 1, "waiting": waiting, "bytes_read": sum(engine.bytes_read for engine in engines),
+        counted = {"cycles": 1, "waiting": waiting, "vector_busy": vector.busy,
+                   "bytes_read": sum(engine.bytes_read for engine in engines),
                    "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special + vector.special,
                    "parity_errors": parity_error}
         for name, amount in counted.items():

@@ -177,7 +177,7 @@ class CoreDriver:
         return {
             "waiting": {name: status for name, status in waiting.items() if _field(status, "waiting")},
             "addresses": [self.host.read64("stream_address", index) for index in range(len(STREAMS))],
-            "issued": [self.host.read(name) for name in ("multiplying", "loading")],
+            "issued": [self.host.read(name) for name in ("multiplying", "loading", "vector_busy")],
             "pending": [ring for ring in sorted(self._rings) if self.host.read("ring_pending", ring)
                         and not self.host.read("ring_status", ring)]}
 

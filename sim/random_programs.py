@@ -13,7 +13,7 @@ from spec.tensor import Matmul, check_matmul, check_transpose
 
 from .random_vector import VECTOR_INSTRUCTIONS, VectorGenerator
 
-__all__ = ["DATA_BYTES", "LoweredProgram", "Operation", "lower", "random_operations"]
+__all__ = ["DATA_BYTES", "LoweredProgram", "Operation", "lower", "random_operations", "random_vector_generator"]
 
 DATA_BYTES = 1 << 15
 """Bytes of memory that transfers use."""
@@ -330,6 +330,13 @@ def _is_allowed(check, core, subject):
     except SpecError:
         return False
     return True
+
+
+def random_vector_generator(core, rng):
+    """A :class:`sim.random_vector.VectorGenerator` whose operands lie anywhere, and for which every bank was written to."""
+    generator = _Generator(core, rng)
+    generator.written = dict.fromkeys(range(core.psum_banks), True)
+    return generator.vector
 
 
 def random_operations(core, rng, count):

@@ -15,7 +15,7 @@ from spec.isa import INSTRUCTION_BYTES, STREAMS, decode
 
 __all__ = ["Timeline"]
 
-_TENSOR = ("multiplying", "loading")
+_ENGINES = ("multiplying", "loading", "vector_busy")
 _CYCLES_A_MICROSECOND = 1000  # the trace's unit is a microsecond, and a cycle is drawn as a nanosecond
 
 
@@ -29,7 +29,7 @@ class Timeline:
     Attributes
     ----------
     spans : list of dict
-        ``track``: a stream, ``dma_<number>``, ``multiplying`` or ``loading``; ``name``; ``begin`` and ``end``, in cycles;
+        ``track``: a stream, ``dma_<number>``, ``multiplying``, ``loading`` or ``vector_busy``; ``name``; ``begin`` and ``end``, in cycles;
         ``text``: the instruction, or what the transfer moves. Spans of one track that overlap lie within each other: a wait
         lies within its instruction.
     begin, end : int
@@ -63,7 +63,7 @@ class Timeline:
             active, address = (columns[f"dma_{number}_{part}"] for part in ("active", "descriptor"))
             self._add(f"dma_{number}", cycles, [place if moves else None for moves, place in zip(active, address)],
                       self._transfer)
-        for name in _TENSOR:
+        for name in _ENGINES:
             self._add(name, cycles, [bit or None for bit in columns[name]], lambda bit, name=name: (name, ""))
 
     def _add(self, track, cycles, values, describe):
@@ -126,7 +126,7 @@ class Timeline:
         pathlib.Path
         """
         path, core = Path(path), self._driver.core
-        tracks = [*STREAMS, *(f"dma_{number}" for number in range(core.dma_engines)), *_TENSOR]
+        tracks = [*STREAMS, *(f"dma_{number}" for number in range(core.dma_engines)), *_ENGINES]
         events = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"core, {core.rows} x {core.cols}"}}]
         for number, track in enumerate(tracks, 1):
             names = {"thread_name": {"name": track}, "thread_sort_index": {"sort_index": number}}

@@ -62,6 +62,7 @@ _COUNTERS = (
     ("no_weights", "the same, waiting for weights"),
     ("no_instruction", "the same, with no multiplication to do"),
     ("waiting", "cycles in which the tensor stream waited for a semaphore"),
+    ("vector_busy", "cycles in which the vector engine carried out an instruction"),
     ("bytes_read", "bytes that transfers read from memory"),
     ("bytes_written", "bytes that transfers wrote to memory"),
     ("special", "results of tensor instructions that were NaN or infinite, of instructions that count them"),

@@ -82,7 +82,7 @@ def test_the_file_is_a_trace(recorded, tmp_path):
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(events) == len(timeline.spans) and all(event["dur"] > 0 <= event["ts"] for event in events)
     named = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"]
-    assert named == ["tensor", "vector", "scalar", "gpsimd", "sync", "dma_0", "multiplying", "loading"]
+    assert named == ["tensor", "vector", "scalar", "gpsimd", "sync", "dma_0", "multiplying", "loading", "vector_busy"]
 
 
 def test_what_is_no_instruction_is_said(recorded):

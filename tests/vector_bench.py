@@ -109,6 +109,18 @@ class VectorBench:
         assert self.driver.counters["special"] - before[1] == self.golden.special - before[0]
         return cycles
 
+    def run_timed(self, one, stream="vector"):
+        """Cycles from the start of a stream to its halt, of one instruction; results are compared."""
+        self.run(one, stream=stream)
+        program = encode(one) + encode(Instruction("halt"))
+        self.driver.memory[_PROGRAM:_PROGRAM + len(program)] = np.frombuffer(program, np.uint8)
+        self.driver.start(stream, _PROGRAM)
+        began = self.driver.model.cycle
+        self.driver.model.run_until("irq", 20_000)
+        taken = self.driver.model.cycle - began
+        self.driver.run()
+        return taken
+
 
 @functools.cache
 def bench():

@@ -58,6 +58,8 @@ class VectorControl(wiring.Component):
     i : In(stream of task_layout)
     done : Out(1)
         For one cycle: the last result is written.
+    busy : Out(1)
+        It has a task.
     sbuf, psum : Out(read_layout), sbuf_ready, psum_ready : In(1)
     sbuf_arrives, psum_arrives : Out
         First partition of the read of the cycle before.
@@ -74,7 +76,7 @@ class VectorControl(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "i": In(stream.Signature(task_layout)), "done": Out(1), "sbuf": Out(read_layout), "sbuf_ready": In(1),
+            "i": In(stream.Signature(task_layout)), "done": Out(1), "busy": Out(1), "sbuf": Out(read_layout), "sbuf_ready": In(1),
             "psum": Out(read_layout), "psum_ready": In(1), "sbuf_arrives": Out(PARTITION_BITS),
             "psum_arrives": Out(PARTITION_BITS), "loads": Out(loads_layout), "row_lane": Out(PARTITION_BITS),
             "partitions": Out(PARTITION_BITS + 1), "enable": Out(1),
@@ -96,7 +98,8 @@ class VectorControl(wiring.Component):
         value, lane = Signal(32), Signal(PARTITION_BITS)
         m.d.comb += self.row_lane.eq(lane)
         scalar_loads = Signal(2)
-        with m.FSM():
+        with m.FSM() as fsm:
+            m.d.comb += self.busy.eq(~fsm.ongoing("idle"))
             with m.State("idle"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += task.eq(self.i.payload)

@@ -37,6 +37,8 @@ class VectorEngine(wiring.Component):
         The answer, for one cycle.
     done : Out(1)
         For one cycle: the last result of the oldest instruction is written.
+    busy : Out(1)
+        An instruction is being carried out.
     read : Out(lockstep_read), write : Out(lockstep_write), psum : Out(lockstep_psum)
     written : In
         Banks of the partial-sum buffer that something was written to.
@@ -53,7 +55,8 @@ class VectorEngine(wiring.Component):
         self._lanes = max(core.rows, core.cols)
         super().__init__({
             "issue": In(stream.Signature(instruction_layout)), "offsets": In(OFFSET_SHAPE).array(3), "accepted": Out(1),
-            "refused": Out(CAUSE_BITS), "done": Out(1), "read": Out(lockstep_read(core)), "write": Out(lockstep_write(core)),
+            "refused": Out(CAUSE_BITS), "done": Out(1), "busy": Out(1), "read": Out(lockstep_read(core)),
+            "write": Out(lockstep_write(core)),
             "psum": Out(lockstep_psum(core)), "written": In(core.psum_banks), "will_write": Out(core.psum_banks),
             "special": Out(self._lanes.bit_length())})
 
@@ -67,7 +70,7 @@ class VectorEngine(wiring.Component):
         m.d.comb += [
             *(inner.eq(outer) for inner, outer in zip(dispatch.offsets, self.offsets)), self.accepted.eq(dispatch.accepted),
             self.refused.eq(dispatch.refused), dispatch.written.eq(self.written), self.will_write.eq(dispatch.will_write),
-            self.done.eq(control.done),
+            self.done.eq(control.done), self.busy.eq(control.busy),
             self.read.enable.eq(control.sbuf.enable), self.read.address.eq(control.sbuf.at[LANE_BITS:]),
             control.sbuf_ready.eq(self.read.ready), self.psum.read.eq(control.psum.enable),
             self.psum.read_address.eq(control.psum.at[2:]), control.psum_ready.eq(self.psum.read_ready),

@@ -1,0 +1,215 @@
+"""The vector engine in a core against the golden core: every instruction, operator and class of formats; cycles."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from sim.random_programs import random_vector_generator
+from sim.random_vector import VECTOR_INSTRUCTIONS
+from spec.formats import FORMATS
+from spec.isa import COMPARISONS, OPCODES
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS
+from tests.vector_bench import CORE, bench, instruction
+
+CLASSES = [("fp32", "tf32", "bf16"), ("bf16", "fp16", "fp32"), ("fp8_e4m3", "fp8_e5m2", "fp16"), ("fp8_e4m3fn", "fp8_e3m4", "int8"),
+           ("int8", "uint16", "tf32"), ("int32", "uint32", "int32"), ("uint8", "int16", "fp8_e5m2")]
+"""Formats of data, operand and result: 32, 16 and 8 bits, numbers and integers."""
+ELEMENTS = 20_000
+CYCLES_OF_CHECKS = 60
+"""From the program's start to the first instruction's first read, and from the last write to the stream's halt, at most."""
+
+
+def runs(formats, share=1):
+    """How many elements an instruction has in a partition, and how many instructions make up 20,000 in all."""
+    count = 1024 // max(FORMATS[name].width // 8 for name in formats)
+    return count, -(-ELEMENTS // (share * count * CORE.rows))
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+@pytest.mark.parametrize("operator", ARITHMETIC[1:])
+def test_operators(rng, formats, operator):
+    count, times = runs(formats)
+    named = dict(zip(("data", "operand", "result"), formats))
+    for _ in range(times):
+        bench().fill(rng, formats[:2])
+        bench().run(instruction("tensor_tensor", named, count, op0=operator))
+
+
+@pytest.mark.parametrize("width", [8, 16, 32])
+@pytest.mark.parametrize("operator", BITWISE)
+def test_operators_of_bits(rng, width, operator):
+    formats = f"int{width}", f"uint{width}", f"int{width}"
+    count, times = runs(formats)
+    for _ in range(times):
+        bench().fill(rng, formats[:2])
+        if operator.endswith("shift"):
+            sbuf = bench().golden.memories.sbuf.copy()
+            sbuf[:, 1024:2048].view(f"uint{width}")[:] %= 40
+            bench().write(sbuf)
+        bench().run(instruction("tensor_tensor", dict(zip(("data", "operand", "result"), formats)), count, op0=operator))
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+def test_conversions_and_copies(rng, formats):
+    for target in FORMATS:
+        count, _ = runs((*formats, target))
+        bench().fill(rng, formats)
+        bench().run(*(instruction("tensor_copy", {"data": source, "result": target}, count) for source in (formats[0], target)))
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+@pytest.mark.parametrize("operator", REDUCTIONS)
+def test_reductions(rng, formats, operator):
+    if operator in BITWISE:
+        formats = (f"int{FORMATS[formats[0]].width}",) * 3
+    count, times = runs(formats)
+    for index in range(times):
+        bench().fill(rng, formats[:1])
+        groups = (1, 2, 3, 7, 8, 9, 16, 64)[index % 8]
+        results = count // groups
+        dims = {"data": ((1, groups), (groups, results)), "result": ((1, results),)}
+        negate = int(operator not in BITWISE and index % 2)
+        bench().run(instruction("tensor_reduce", {"data": formats[0], "result": formats[2]}, count, dims=dims, op0=operator, axes=1,
+                                negate=negate))
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+@pytest.mark.parametrize("name", ["tensor_scalar", "scalar_tensor_tensor", "tensor_scalar_reduce", "tensor_tensor_scan",
+                                  "tensor_scalar_cumulative"])
+def test_two_operators(rng, formats, name):
+    roles = dict(zip(("data", "operand", "result", "reduced"), (*formats, "fp32")))
+    count, times = runs((*formats, "fp32"), share=4)
+    second = {"tensor_scalar_reduce": [op for op in REDUCTIONS if op in ARITHMETIC],
+              "tensor_scalar_cumulative": ("add", "subtract", "multiply", "maximum", "minimum")}.get(name, ARITHMETIC)
+    names = [field for field, _, _ in OPCODES[name].fields]
+    for _ in range(times):
+        bench().fill(rng, formats[:2])
+        made = []
+        for _ in range(4):
+            fields = {"op0": str(rng.choice(ARITHMETIC)), "op1": str(rng.choice(second)),
+                      **{field: int(rng.integers(2)) for field in ("reverse0", "reverse1") if field in names}}
+            for number in (0, 1):
+                if f"scalar{number}" in names:
+                    stored = int(rng.integers(2))
+                    value = 3072 + 8 * number if stored else int(np.float32(rng.standard_normal()).view(np.uint32))
+                    fields |= {f"scalar{number}": value, f"scalar{number}_stored": stored}
+            made.append(instruction(name, {role: roles[role] for role in OPCODES[name].accesses}, count // 2, **fields))
+        bench().run(*made)
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+def test_selections(rng, formats):
+    count, times = runs((*formats, "fp32"), share=8)
+    for index in range(times):
+        bench().fill(rng, (formats[0], "uint8", formats[0]))
+        sbuf = bench().golden.memories.sbuf.copy()
+        sbuf[:, 1024:2048] *= rng.integers(0, 2, (CORE.rows, 1024), np.uint8)
+        bench().write(sbuf)
+        data, result = formats[0], formats[2]
+        comparison = index % len(COMPARISONS)
+        bench().run(
+            instruction("tensor_copy_predicated", {"data": data, "predicate": "uint8", "result": data}, count, reverse0=index % 2),
+            instruction("select", {"data": data, "predicate": "uint8", "result": result}, count, reverse0=index % 2,
+                        scalar0=0x7FC0_1234),
+            instruction("range_select", {"data": data, "result": result}, count, comparison0=comparison, start=-50,
+                        comparison1=int(rng.integers(6)), scalar0=0x4120_0000, scalar1=0x42C8_0000, fill=0xFF7F_FFFF))
+
+
+@pytest.mark.parametrize("name", ["iota", "affine_select"])
+def test_affine_values(rng, name):
+    for target in FORMATS:
+        for wide in (0, 1):
+            reach = 1 << (31 if wide else 6)
+            steps = {field: int(rng.integers(-reach, reach)) for field in ("base", "multiplier", "step0", "step1", "step2", "step3")}
+            roles, more = {"result": target}, {}
+            if name == "affine_select":
+                roles, more = {"data": "fp16", "result": target}, {"comparison0": int(rng.integers(6)), "fill": 0xBF80_0000}
+            bench().fill(rng, ("fp16",))
+            bench().run(instruction(name, roles, 240, dims={"result": ((1, 3), (3, 4), (12, 2), (24, 10))}, **steps, **more),
+                        stream="gpsimd")
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_reciprocals(rng, source):
+    count, _ = runs((source, "fp32"))
+    for target in ("fp32", "bf16", "fp8_e4m3", "int16"):
+        bench().fill(rng, (source,))
+        bench().run(instruction("reciprocal", {"data": source, "result": target}, count, count_special=target != "int16"))
+
+
+def test_memset(rng):
+    for name in FORMATS:
+        bench().fill(rng, ("fp32",))
+        bench().run(instruction("memset", {"result": name}, 100, value=int(rng.integers(1 << 32))))
+
+
+@functools.cache
+def generator():
+    return random_vector_generator(CORE, np.random.default_rng(2))
+
+
+@pytest.mark.parametrize("name", VECTOR_INSTRUCTIONS)
+@pytest.mark.parametrize("programs", [4, pytest.param(200, marks=pytest.mark.long)])
+def test_random_patterns(rng, name, programs):
+    """Strides backwards, several dimensions, other partitions, both buffers; several instructions in a program."""
+    for _ in range(programs):
+        bench().fill(rng, ("bf16", "fp32", "int16"))
+        drawn = [made for made in (generator().draw(name) for _ in range(60)) if made][:12]
+        bench().run(*(made[0] for made in drawn), stream=OPCODES[name].streams[0])
+
+
+def cycles(rng, name, formats, count, **more):
+    """Of one instruction, the stream's start and halt included."""
+    bench().fill(rng, ("bf16", "bf16"))
+    return bench().run_timed(instruction(name, formats, count, **more), stream=OPCODES[name].streams[0])
+
+
+BF16 = {"data": "bf16", "operand": "bf16", "predicate": "uint16", "result": "bf16", "reduced": "fp32"}
+FP32 = {"data": "fp32", "operand": "fp32", "predicate": "uint32", "result": "fp32", "reduced": "fp32"}
+PACE = [
+    # instruction, formats, cycles an element that the public formulas give (docs/vector-engine.md), what else it has
+    ("tensor_scalar", FP32, 1, {"op0": "add", "op1": "multiply"}), ("tensor_copy", FP32, 1, {}),
+    ("tensor_tensor", BF16, 1, {"op0": "add"}), ("tensor_tensor", FP32, 2, {"op0": "add"}),
+    ("scalar_tensor_tensor", BF16, 1, {"op0": "subtract", "op1": "multiply"}),
+    ("scalar_tensor_tensor", FP32, 2, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
+    ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 2, {}),
+    ("select", FP32, 2, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
+    ("reciprocal", FP32, 8, {}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
+    ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]
+
+
+@pytest.mark.parametrize(("name", "formats", "pace", "more"), PACE, ids=[f"{row[0]}-{row[1]['data']}" for row in PACE])
+def test_cycles_are_within_the_public_formulas(rng, name, formats, pace, more):
+    roles = {role: formats[role] for role in OPCODES[name].accesses}
+    short, long = (cycles(rng, name, roles, count, **more) for count in (16, 240))
+    assert long - short <= pace * (240 - 16)
+    assert short <= pace * 16 + CYCLES_OF_CHECKS + 45
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 8, 9])
+def test_reductions_of_short_groups_keep_the_pace(rng, groups):
+    """Joining the running results of one group takes no longer than the next group's elements."""
+    def taken(results):
+        dims = {"data": ((1, groups), (groups, results)), "result": ((1, results),)}
+        return cycles(rng, "tensor_reduce", {"data": "fp32", "result": "fp32"}, groups * results, dims=dims, op0="add", axes=1)
+    assert taken(25) - taken(5) <= 20 * groups
+
+
+def test_a_wrong_result_is_found(rng, monkeypatch):
+    """The golden core forgets one operator."""
+    from golden import vector
+    apply = vector.apply
+    monkeypatch.setattr(vector, "apply", lambda operator, a, b, reverse=False: apply("minimum" if operator == "maximum" else operator,
+                                                                                   a, b, reverse))
+    bench().fill(rng, ("fp32", "fp32"))
+    with pytest.raises(AssertionError):
+        bench().run(instruction("tensor_tensor", FP32, 100, op0="maximum"))
+
+
+def test_the_corners_are_met(rng):
+    """Data hold NaN, infinities and subnormal numbers."""
+    bench().fill(rng, ("fp32",))
+    magnitudes = bench().golden.memories.sbuf[:, :1024].view(np.uint32) & 0x7FFF_FFFF
+    assert (magnitudes > 0x7F80_0000).any() and (magnitudes == 0x7F80_0000).any() and ((magnitudes < 0x80_0000) & (magnitudes > 0)).any()
+    assert len(OPERATORS) == len(set(OPERATORS))
