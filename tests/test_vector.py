@@ -1,6 +1,7 @@
 """The vector engine in a core against the golden core: every instruction, operator and class of formats; cycles."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,63 +16,57 @@ from tests.vector_bench import CORE, bench, instruction
 CLASSES = [("fp32", "tf32", "bf16"), ("bf16", "fp16", "fp32"), ("fp8_e4m3", "fp8_e5m2", "fp16"), ("fp8_e4m3fn", "fp8_e3m4", "int8"),
            ("int8", "uint16", "tf32"), ("int32", "uint32", "int32"), ("uint8", "int16", "fp8_e5m2")]
 """Formats of data, operand and result: 32, 16 and 8 bits, numbers and integers."""
-ELEMENTS = 20_000
-CYCLES_OF_CHECKS = 60
-"""From the program's start to the first instruction's first read, and from the last write to the stream's halt, at most."""
+RESULTS, PART = 2048, 64
+"""Where the results of a program's instructions begin, and how far they are apart."""
+OVERHEAD = 100
+"""Cycles of an instruction that do not depend on its length, from its stream's start to its halt, of four partitions."""
 
 
-def runs(formats, share=1):
-    """How many elements an instruction has in a partition, and how many instructions make up 20,000 in all."""
-    count = 1024 // max(FORMATS[name].width // 8 for name in formats)
-    return count, -(-ELEMENTS // (share * count * CORE.rows))
+def program(rng, formats, made):
+    """Fill the memories and run instructions of 16 elements whose results lie side by side."""
+    bench().fill(rng, formats)
+    placed = []
+    for number, one in enumerate(made):
+        result = replace(one.accesses["result"], offset=RESULTS + PART * (number % 16))
+        placed.append(replace(one, accesses={**one.accesses, "result": result}))
+    for first in range(0, len(placed), 16):
+        bench().run(*placed[first:first + 16])
 
 
 @pytest.mark.parametrize("formats", CLASSES, ids="-".join)
-@pytest.mark.parametrize("operator", ARITHMETIC[1:])
-def test_operators(rng, formats, operator):
-    count, times = runs(formats)
+def test_operators(rng, formats):
     named = dict(zip(("data", "operand", "result"), formats))
-    for _ in range(times):
-        bench().fill(rng, formats[:2])
-        bench().run(instruction("tensor_tensor", named, count, op0=operator))
+    program(rng, formats[:2], [instruction("tensor_tensor", named, 16, op0=operator) for operator in ARITHMETIC[1:]])
 
 
 @pytest.mark.parametrize("width", [8, 16, 32])
-@pytest.mark.parametrize("operator", BITWISE)
-def test_operators_of_bits(rng, width, operator):
-    formats = f"int{width}", f"uint{width}", f"int{width}"
-    count, times = runs(formats)
-    for _ in range(times):
-        bench().fill(rng, formats[:2])
-        if operator.endswith("shift"):
-            sbuf = bench().golden.memories.sbuf.copy()
-            sbuf[:, 1024:2048].view(f"uint{width}")[:] %= 40
-            bench().write(sbuf)
-        bench().run(instruction("tensor_tensor", dict(zip(("data", "operand", "result"), formats)), count, op0=operator))
+def test_operators_of_bits(rng, width):
+    named = dict(zip(("data", "operand", "result"), (f"int{width}", f"uint{width}", f"int{width}")))
+    program(rng, (f"int{width}", f"uint{width}"), [
+        *(instruction("tensor_tensor", named, 16, op0=operator) for operator in BITWISE),
+        *(instruction("tensor_scalar", {"data": named["data"], "result": named["result"]}, 16, op0=operator, op1=second, scalar0=5,
+                      scalar1=0x5A, reverse1=reverse) for operator in ("left_shift", "right_shift", "bitwise_xor")
+          for second, reverse in (("bypass", 0), ("bitwise_and", 0), ("right_shift", 1)))])
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_conversions_and_copies(rng, source):
+    program(rng, (source,), [instruction("tensor_copy", {"data": source, "result": target}, 16) for target in FORMATS])
 
 
 @pytest.mark.parametrize("formats", CLASSES, ids="-".join)
-def test_conversions_and_copies(rng, formats):
-    for target in FORMATS:
-        count, _ = runs((*formats, target))
-        bench().fill(rng, formats)
-        bench().run(*(instruction("tensor_copy", {"data": source, "result": target}, count) for source in (formats[0], target)))
-
-
-@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
-@pytest.mark.parametrize("operator", REDUCTIONS)
-def test_reductions(rng, formats, operator):
-    if operator in BITWISE:
-        formats = (f"int{FORMATS[formats[0]].width}",) * 3
-    count, times = runs(formats)
-    for index in range(times):
-        bench().fill(rng, formats[:1])
-        groups = (1, 2, 3, 7, 8, 9, 16, 64)[index % 8]
-        results = count // groups
-        dims = {"data": ((1, groups), (groups, results)), "result": ((1, results),)}
-        negate = int(operator not in BITWISE and index % 2)
-        bench().run(instruction("tensor_reduce", {"data": formats[0], "result": formats[2]}, count, dims=dims, op0=operator, axes=1,
-                                negate=negate))
+def test_reductions(rng, formats):
+    made, whole = [], (f"int{FORMATS[formats[0]].width}",) * 3
+    for index, operator in enumerate(REDUCTIONS):
+        names = whole if operator in BITWISE else formats
+        for groups in (1, 3, 7, 9, 16, 32):
+            results = 48 // groups if groups < 16 else 8
+            if results * FORMATS[names[2]].width > 8 * PART:
+                continue
+            dims = {"data": ((1, groups), (groups, results)), "result": ((1, results),)}
+            made.append(instruction("tensor_reduce", {"data": names[0], "result": names[2]}, groups * results, dims=dims, op0=operator,
+                                    axes=1, negate=int(operator not in BITWISE and index % 2)))
+    program(rng, formats[:1], made)
 
 
 @pytest.mark.parametrize("formats", CLASSES, ids="-".join)
@@ -79,41 +74,36 @@ def test_reductions(rng, formats, operator):
                                   "tensor_scalar_cumulative"])
 def test_two_operators(rng, formats, name):
     roles = dict(zip(("data", "operand", "result", "reduced"), (*formats, "fp32")))
-    count, times = runs((*formats, "fp32"), share=4)
     second = {"tensor_scalar_reduce": [op for op in REDUCTIONS if op in ARITHMETIC],
               "tensor_scalar_cumulative": ("add", "subtract", "multiply", "maximum", "minimum")}.get(name, ARITHMETIC)
     names = [field for field, _, _ in OPCODES[name].fields]
-    for _ in range(times):
-        bench().fill(rng, formats[:2])
-        made = []
-        for _ in range(4):
-            fields = {"op0": str(rng.choice(ARITHMETIC)), "op1": str(rng.choice(second)),
-                      **{field: int(rng.integers(2)) for field in ("reverse0", "reverse1") if field in names}}
-            for number in (0, 1):
-                if f"scalar{number}" in names:
-                    stored = int(rng.integers(2))
-                    value = 3072 + 8 * number if stored else int(np.float32(rng.standard_normal()).view(np.uint32))
-                    fields |= {f"scalar{number}": value, f"scalar{number}_stored": stored}
-            made.append(instruction(name, {role: roles[role] for role in OPCODES[name].accesses}, count // 2, **fields))
-        bench().run(*made)
+    made = []
+    for _ in range(32):
+        fields = {"op0": str(rng.choice(ARITHMETIC)), "op1": str(rng.choice(second)),
+                  **{field: int(rng.integers(2)) for field in ("reverse0", "reverse1") if field in names}}
+        for number in (0, 1):
+            if f"scalar{number}" in names:
+                stored = int(rng.integers(2))
+                value = 3584 + 4 * number if stored else int(np.float32(rng.standard_normal()).view(np.uint32))
+                fields |= {f"scalar{number}": value, f"scalar{number}_stored": stored}
+        made.append(instruction(name, {role: roles[role] for role in OPCODES[name].accesses}, 16, **fields))
+    program(rng, formats[:2], made)
 
 
 @pytest.mark.parametrize("formats", CLASSES, ids="-".join)
 def test_selections(rng, formats):
-    count, times = runs((*formats, "fp32"), share=8)
-    for index in range(times):
-        bench().fill(rng, (formats[0], "uint8", formats[0]))
-        sbuf = bench().golden.memories.sbuf.copy()
-        sbuf[:, 1024:2048] *= rng.integers(0, 2, (CORE.rows, 1024), np.uint8)
-        bench().write(sbuf)
-        data, result = formats[0], formats[2]
-        comparison = index % len(COMPARISONS)
+    bench().fill(rng, (formats[0], "uint8", formats[0]))
+    sbuf = bench().golden.memories.sbuf.copy()
+    sbuf[:, 1024:2048] *= rng.integers(0, 2, (CORE.rows, 1024), np.uint8)
+    bench().write(sbuf)
+    data, result = formats[0], formats[2]
+    for index in range(len(COMPARISONS)):
         bench().run(
-            instruction("tensor_copy_predicated", {"data": data, "predicate": "uint8", "result": data}, count, reverse0=index % 2),
-            instruction("select", {"data": data, "predicate": "uint8", "result": result}, count, reverse0=index % 2,
+            instruction("tensor_copy_predicated", {"data": data, "predicate": "uint8", "result": data}, 200, reverse0=index % 2),
+            instruction("select", {"data": data, "predicate": "uint8", "result": result}, 150, reverse0=index % 2,
                         scalar0=0x7FC0_1234),
-            instruction("range_select", {"data": data, "result": result}, count, comparison0=comparison, start=-50,
-                        comparison1=int(rng.integers(6)), scalar0=0x4120_0000, scalar1=0x42C8_0000, fill=0xFF7F_FFFF))
+            instruction("range_select", {"data": data, "result": result}, 100, comparison0=index, start=-50,
+                        comparison1=int(rng.integers(6)), scalar0=0x4120_0000, scalar1=0x4220_0000, fill=0xFF7F_FFFF))
 
 
 @pytest.mark.parametrize("name", ["iota", "affine_select"])
@@ -125,23 +115,21 @@ def test_affine_values(rng, name):
             roles, more = {"result": target}, {}
             if name == "affine_select":
                 roles, more = {"data": "fp16", "result": target}, {"comparison0": int(rng.integers(6)), "fill": 0xBF80_0000}
-            bench().fill(rng, ("fp16",))
-            bench().run(instruction(name, roles, 240, dims={"result": ((1, 3), (3, 4), (12, 2), (24, 10))}, **steps, **more),
-                        stream="gpsimd")
+            made = instruction(name, roles, 240, dims={"result": ((1, 3), (3, 4), (12, 2), (24, 10))}, **steps, **more)
+            if target == "fp32":
+                bench().fill(rng, ("fp16",))
+            bench().run(made, stream="gpsimd")
 
 
-@pytest.mark.parametrize("source", FORMATS)
-def test_reciprocals(rng, source):
-    count, _ = runs((source, "fp32"))
-    for target in ("fp32", "bf16", "fp8_e4m3", "int16"):
-        bench().fill(rng, (source,))
-        bench().run(instruction("reciprocal", {"data": source, "result": target}, count, count_special=target != "int16"))
+def test_reciprocals(rng):
+    for source in FORMATS:
+        program(rng, (source,), [
+            instruction("reciprocal", {"data": source, "result": target}, 16, count_special=target != "int16")
+            for target in ("fp32", "bf16", "fp8_e4m3", "int16")])
 
 
 def test_memset(rng):
-    for name in FORMATS:
-        bench().fill(rng, ("fp32",))
-        bench().run(instruction("memset", {"result": name}, 100, value=int(rng.integers(1 << 32))))
+    program(rng, ("fp32",), [instruction("memset", {"result": name}, 16, value=int(rng.integers(1 << 32))) for name in FORMATS])
 
 
 @functools.cache
@@ -184,7 +172,7 @@ def test_cycles_are_within_the_public_formulas(rng, name, formats, pace, more):
     roles = {role: formats[role] for role in OPCODES[name].accesses}
     short, long = (cycles(rng, name, roles, count, **more) for count in (16, 240))
     assert long - short <= pace * (240 - 16)
-    assert short <= pace * 16 + CYCLES_OF_CHECKS + 45
+    assert short <= pace * 16 + OVERHEAD
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 5, 8, 9])

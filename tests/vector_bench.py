@@ -99,7 +99,7 @@ class VectorBench:
         causes = [{name: (failure.cause, failure.address) for name, failure in machine.failures.items()}
                   for machine in (self.golden, self.driver)]
         assert causes[0] == causes[1]
-        banks = np.flatnonzero(self.golden.memories.written)
+        banks = np.flatnonzero(self.golden.memories.written).tolist()
         sbuf, psum = self.driver.dump(_DATA, banks)
         assert np.array_equal(sbuf, self.golden.memories.sbuf)
         words = CORE.psum_bank_words
