@@ -158,7 +158,7 @@ FP32 = {"data": "fp32", "operand": "fp32", "predicate": "uint32", "result": "fp3
 PACE = [
     # instruction, formats, cycles an element that the public formulas give (docs/vector-engine.md), what else it has
     ("tensor_scalar", FP32, 1, {"op0": "add", "op1": "multiply"}), ("tensor_copy", FP32, 1, {}),
-    ("tensor_tensor", BF16, 1, {"op0": "add"}), ("tensor_tensor", FP32, 2, {"op0": "add"}),
+    ("tensor_tensor", BF16, 1, {"op0": "add"}), ("tensor_tensor", FP32, 1, {"op0": "add"}),
     ("scalar_tensor_tensor", BF16, 1, {"op0": "subtract", "op1": "multiply"}),
     ("scalar_tensor_tensor", FP32, 2, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
     ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 2, {}),

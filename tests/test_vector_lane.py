@@ -52,7 +52,7 @@ def run(data, operand, target, interval=1, delay=0, **setting):
         lane.poke("enable", 1)
         lane.step()
     lane.poke("setting", pack(setting_layout, **setting))
-    lane.poke("loads", pack(loads_layout, words=3, psum=1))
+    lane.poke("loads", pack(loads_layout, word0=1, word1=1, direct1=1, psum=1))
     lane.poke("target", FORMAT_CODES[target])
     lane.poke("join", pack(join_layout))
     words = {"psum": np.zeros(cycles, np.uint32), "sbuf": np.zeros(cycles, np.uint64)}

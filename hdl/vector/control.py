@@ -47,7 +47,7 @@ class VectorControl(wiring.Component):
     """Carries out one instruction after the other.
 
     Of each operand the word that was read last is kept, so that its other elements cost no read. Each buffer gives a word a
-    cycle.
+    cycle, and may be asked ahead.
 
     Latency: 6 cycles from a task to its first read, as many more as it has partitions where there is an affine value; from the
     last read to the last write 8, and 9 more for a reduction's joining. Throughput: an element a cycle, or in two where it
@@ -140,50 +140,67 @@ class VectorControl(wiring.Component):
         return m
 
     def _elements(self, m, task, begins, run, scalar_read, scalar_number):
-        """Reads what the next element needs, and lets it go when all of it has been asked for."""
-        advance, last = Signal(), Signal()
+        """Reads what the next element needs, and lets it go when all of it has been asked for.
+
+        Source 1 is an element ahead where it can be: what its next element needs is asked for in a cycle in which source 0 needs
+        nothing, so that one buffer serves both without a gap.
+        """
+        advance, last, allowed, pause = Signal(), Signal(), Signal(), Signal(range(Reciprocal.interval))
         sources = [task.source0, task.source1]
-        needs, odometers = [], []
+        odometers, needs, granted, tags, held = [], [], [], [], []
         for number, source in enumerate(sources):
             m.submodules[f"odometer_{number}"] = odometer = Odometer()
-            tag, held = Signal(OFFSET_BITS, name=f"tag_{number}"), Signal(name=f"held_{number}")
-            need, at = Signal(name=f"need_{number}"), odometer.at
+            tag, holds = Signal(OFFSET_BITS, name=f"tag_{number}"), Signal(name=f"holds_{number}")
+            needed, at = Signal(name=f"need_{number}"), odometer.at
             same = (tag[LANE_BITS:] == at[LANE_BITS:]) & (~source.psum | (tag[LANE_BITS - 1] == at[LANE_BITS - 1]))
             m.d.comb += [odometer.start.eq(begins), odometer.first.eq(source.walk.offset), odometer.steps.eq(source.walk.steps),
-                         odometer.counts.eq(source.walk.counts), odometer.advance.eq(advance),
-                         need.eq(source.used & ~(held & same))]
-            needs.append(need)
-            odometers.append((odometer, tag, held))
+                         odometer.counts.eq(source.walk.counts), needed.eq(source.used & ~(holds & same))]
+            odometers.append(odometer)
+            needs.append(needed)
+            granted.append(Signal(name=f"granted_{number}"))
+            tags.append(tag)
+            held.append(holds)
         m.submodules.affine = affine = Odometer(32)
         m.d.comb += [affine.start.eq(begins), affine.counts.eq(task.result.walk.counts), affine.advance.eq(advance),
                      *(affine.steps[index].eq(task.affine_steps[index].as_signed()) for index in range(DIMENSIONS))]
-        ends = Mux(task.source0.used, odometers[0][0].ends, affine.ends)
-        m.d.comb += last.eq(ends.all())
+        ends = Mux(task.source0.used, odometers[0].ends, affine.ends)
+        m.d.comb += [last.eq(ends.all()), allowed.eq(run & self.enable)]
 
-        # A buffer gives one word a cycle, the first source's first.
-        paced, pause = Signal(), Signal(range(Reciprocal.interval))
-        granted = [Signal(name=f"granted_{number}") for number in range(2)]
-        both = needs[0] & needs[1] & (task.source0.psum == task.source1.psum)
-        m.d.comb += paced.eq(run & self.enable & (pause == 0))
-        for number, (source, asks) in enumerate(zip(sources, (needs[0], needs[1] & ~both))):
-            odometer, tag, held = odometers[number]
-            for is_psum, read, ready in ((0, self.sbuf, self.sbuf_ready), (1, self.psum, self.psum_ready)):
-                with m.If(paced & asks & (source.psum == is_psum)):
-                    m.d.comb += [read.eq(Cat(Const(1, 1), odometer.at, source.partition)), granted[number].eq(ready)]
-            with m.If(granted[number]):
-                m.d.sync += [tag.eq(odometer.at), held.eq(1)]
+        # ``ready``: source 1 is at the next element already; what the present one needs was asked for, ``changed``: a new word.
+        ready, changed, byte_ahead, goes_ahead = Signal(), Signal(), Signal(LANE_BITS), Signal()
+        same_buffer = task.source0.psum == task.source1.psum
+        m.d.comb += goes_ahead.eq(ready & ~needs[0] & (pause == 0))
+        asks = [needs[0] & ~(needs[1] & ~ready & same_buffer), needs[1] & (~ready | goes_ahead)]
+        for source, odometer, asked, given, tag, holds in zip(sources, odometers, asks, granted, tags, held):
+            for is_psum, read, readiness in ((0, self.sbuf, self.sbuf_ready), (1, self.psum, self.psum_ready)):
+                with m.If(allowed & asked & (source.psum == is_psum)):
+                    m.d.comb += [read.eq(Cat(Const(1, 1), odometer.at, source.partition)), given.eq(readiness)]
+            with m.If(given):
+                m.d.sync += [tag.eq(odometer.at), holds.eq(1)]
             with m.If(begins):
-                m.d.sync += held.eq(0)
+                m.d.sync += holds.eq(0)
         for number, scalar in enumerate(task.scalars):
             with m.If(scalar_read & (scalar_number == number)):
                 m.d.comb += self.sbuf.eq(Cat(Const(1, 1), scalar.value[:OFFSET_BITS], scalar.partition))
-        arrives = Signal(2)
-        m.d.sync += [arrives.eq(Cat(granted)),
-                     self.sbuf_arrives.eq(self.sbuf.partition), self.psum_arrives.eq(self.psum.partition)]
+        has_word = ~needs[1] | granted[1]
+        asked_for = allowed & has_word & (~ready | advance)
         m.d.comb += [
-            self.loads.words.eq(arrives), self.loads.psum.eq(Cat(source.psum for source in sources)),
-            advance.eq(paced & (~needs[0] | granted[0]) & (~needs[1] | granted[1])),
+            advance.eq(allowed & (pause == 0) & (~needs[0] | granted[0]) & (ready | has_word)),
+            odometers[0].advance.eq(advance), odometers[1].advance.eq(asked_for),
         ]
+        with m.If(allowed):
+            m.d.sync += ready.eq(Mux(ready, ~advance | asked_for, asked_for & ~advance))
+            with m.If(asked_for):
+                m.d.sync += [changed.eq(granted[1]), byte_ahead.eq(odometers[1].at[:LANE_BITS])]
+        with m.If(begins):
+            m.d.sync += ready.eq(0)
+
+        loads = Signal(loads_layout, name="arriving")
+        m.d.sync += [loads.word0.eq(granted[0]), loads.ahead1.eq(granted[1]), loads.direct1.eq(~ready),
+                     loads.word1.eq(advance & Mux(ready, changed, granted[1])), self.sbuf_arrives.eq(self.sbuf.partition),
+                     self.psum_arrives.eq(self.psum.partition)]
+        m.d.comb += [*(self.loads[name].eq(loads[name]) for name in ("word0", "ahead1", "word1", "direct1")),
+                     self.loads.psum.eq(Cat(source.psum for source in sources))]
 
         partial, beyond, half, group_ends = Signal(range(PARTIALS)), Signal(), Signal(), Signal()
         for axes in range(1, DIMENSIONS + 1):
@@ -197,8 +214,8 @@ class VectorControl(wiring.Component):
         with m.If(self.enable):
             m.d.sync += [entered.valid.eq(advance), entered.affine.eq(affine.at), entered.first.eq(~beyond),
                          entered.partial.eq(partial), entered.half.eq(half),
-                         *(entered[f"byte{number}"].eq(Mux(source.psum, 0, odometers[number][0].at[:LANE_BITS]))
-                           for number, source in enumerate(sources))]
+                         entered.byte0.eq(Mux(task.source0.psum, 0, odometers[0].at[:LANE_BITS])),
+                         entered.byte1.eq(Mux(task.source1.psum, 0, Mux(ready, byte_ahead, odometers[1].at[:LANE_BITS])))]
             with m.If(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
         with m.If(advance):

@@ -26,10 +26,11 @@ _IDENTITIES = {"logical_and": 0x3F80_0000, "logical_or": 0, "logical_xor": 0}
 """What makes 1.0 or 0.0 of the first element."""
 
 loads_layout = data.StructLayout({
-    "words": 2, "psum": 2, "scalars": 2, "stored": 1, "upper": 1, "value": 32, "row": 1, "state": 1})
-"""What is put into a lane's registers in a cycle: the arriving word, of the partial-sum or the state buffer, as that of a
-source; a scalar, from a half of the arriving word or ``value``; the affine value of the lane's partition; the result before
-the first, from a scalar."""
+    "word0": 1, "ahead1": 1, "word1": 1, "direct1": 1, "psum": 2, "scalars": 2, "stored": 1, "upper": 1, "value": 32, "row": 1, "state": 1})
+"""What is put into a lane's registers in a cycle: the arriving word, of the partial-sum or the state buffer, as that of source
+0, or as the next one of source 1; as the present one of source 1 its next one, or ``direct1`` the arriving word; a scalar,
+from a half of the arriving word or ``value``; the affine value of the lane's partition; the result before the first, from a
+scalar."""
 
 
 def _nan_made_canonical(bits):
@@ -79,10 +80,12 @@ class VectorLane(wiring.Component):
         loads = self.loads
         words = [Signal(WORD_BITS, name=f"word_{index}") for index in range(2)]
         held = [Signal(WORD_BITS, name=f"held_{index}") for index in range(2)]
-        for index in range(2):
-            arriving = Mux(loads.psum[index], self.psum, self.sbuf)
-            m.d.comb += words[index].eq(Mux(loads.words[index], arriving, held[index]))
-            m.d.sync += held[index].eq(words[index])
+        arriving, ahead = [Mux(is_psum, self.psum, self.sbuf) for is_psum in loads.psum], Signal(WORD_BITS)
+        m.d.comb += [words[0].eq(Mux(loads.word0, arriving[0], held[0])),
+                     words[1].eq(Mux(loads.word1, Mux(loads.direct1, arriving[1], ahead), held[1]))]
+        m.d.sync += [register.eq(word) for register, word in zip(held, words)]
+        with m.If(loads.ahead1):
+            m.d.sync += ahead.eq(arriving[1])
         scalars, row = [Signal(32, name=f"scalar_{index}") for index in range(2)], Signal(32)
         for index in range(2):
             with m.If(loads.scalars[index]):
