@@ -20,7 +20,7 @@ RUN  := $(VENV)/bin/python -m
 SELECTION = CONFIG='$(CONFIG)' SET='$(SET)'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo gemm fuzz test test-long verilog header bench bench-full utilisation area power sweep waves clean
+.PHONY: help setup demo gemm softmax fuzz test test-long verilog header bench bench-full utilisation area power sweep waves clean
 
 help: ## list the targets
 	@echo 'OpenNeuronCore: make <target> [CONFIG=mini] [SET="rows=16 formats=bf16"] [TOP=tensor]'
@@ -44,6 +44,9 @@ demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, eve
 
 gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG; TIMELINE=yes draws it
 	@$(RUN) sim.gemm $(SELECTION) M=$(M) N=$(N) K=$(K) FORMAT=$(FORMAT) TIMELINE=$(TIMELINE)
+
+softmax: $(VENV)/ready ## masked softmax and statistics of rows on the vector engine of CONFIG, RTL and golden core
+	@$(RUN) sim.softmax $(SELECTION)
 
 fuzz: $(VENV)/ready ## PROGRAMS=100 random programs from SEED=1 on the RTL and the golden core of a small preset
 	@$(RUN) sim.fuzz PROGRAMS=$(PROGRAMS) SEED=$(or $(SEED),1)

@@ -156,13 +156,13 @@ def cycles(rng, name, formats, count, **more):
 BF16 = {"data": "bf16", "operand": "bf16", "predicate": "uint16", "result": "bf16", "reduced": "fp32"}
 FP32 = {"data": "fp32", "operand": "fp32", "predicate": "uint32", "result": "fp32", "reduced": "fp32"}
 PACE = [
-    # instruction, formats, cycles an element that the public formulas give (docs/vector-engine.md), what else it has
+    # instruction, formats, cycles an element (docs/vector-engine.md, never more than the public formulas), what else it has
     ("tensor_scalar", FP32, 1, {"op0": "add", "op1": "multiply"}), ("tensor_copy", FP32, 1, {}),
     ("tensor_tensor", BF16, 1, {"op0": "add"}), ("tensor_tensor", FP32, 1, {"op0": "add"}),
     ("scalar_tensor_tensor", BF16, 1, {"op0": "subtract", "op1": "multiply"}),
-    ("scalar_tensor_tensor", FP32, 2, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
-    ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 2, {}),
-    ("select", FP32, 2, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
+    ("scalar_tensor_tensor", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
+    ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 1, {}),
+    ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
     ("reciprocal", FP32, 8, {}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
     ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]
 

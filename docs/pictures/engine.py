@@ -89,7 +89,7 @@ def _rest_of_the_core(picture):
     picture.text(700, 61, "dashed: not built yet", 12, SOFT)
     for index, (name, words, built) in enumerate((
             ("sequencers", "five streams, semaphores", True), ("state buffer (SBUF)", "banks, access patterns", True),
-            ("DMA engines", "AXI4, descriptors", True), ("vector engine", "lanes, reductions", False),
+            ("DMA engines", "AXI4, descriptors", True), ("vector engine", "a lane a partition", True),
             ("scalar engine", "activation functions", False), ("NeuronLink, collectives", "ring and torus", False),
             ("GpSimd", "last", False))):
         y = 76 + index * 51
