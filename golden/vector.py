@@ -10,7 +10,7 @@ from spec.vector import ARITHMETIC
 
 from .formats import canonical_bits
 
-__all__ = ["affine", "apply", "canonical", "cumulate", "join", "reciprocal", "reduce", "scan"]
+__all__ = ["affine", "apply", "canonical", "cumulate", "join", "largest", "reciprocal", "reduce", "scan"]
 
 _NAN = np.uint32(0x7FC0_0000).view(np.float32)
 _PARTIALS = 8
@@ -98,6 +98,13 @@ def apply(operator, a, b, reverse=False):
 def reciprocal(values):
     """``1 / values``, correctly rounded (N11)."""
     return canonical(np.float32(1) / values)
+
+
+def largest(elements, count):
+    """The largest of the last axis, descending; NaN above +infinity, -0 below +0 (N9)."""
+    order = np.where(np.isnan(elements), np.int64(1) << 40, _order(elements))
+    places = np.argsort(-order, axis=-1, kind="stable")[..., :count]
+    return np.take_along_axis(elements, places, -1)
 
 
 def join(operator, partials):

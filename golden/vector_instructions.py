@@ -6,7 +6,7 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, is_bitwise
+from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS, is_bitwise
 
 from . import vector
 from .formats import convert, decode, storage_dtype
@@ -82,6 +82,8 @@ def _wrong_numbers(instruction):
     if instruction.opcode == "tensor_reduce":
         inner = prod(count for _, count in leading.dims[:instruction.fields["axes"]])
         return counts["result"] * inner != counts["data"]
+    if instruction.opcode == "max8":
+        return counts["result"] != TOP or not TOP_ELEMENTS[0] <= counts["data"] <= TOP_ELEMENTS[1]
     if "reduced" in wanted:
         wanted["reduced"] = 1
     return counts != wanted
@@ -204,6 +206,9 @@ class _Execution:
 
     def reciprocal(self):
         return vector.reciprocal(self.operand("data"))
+
+    def max8(self):
+        return vector.largest(self.operand("data"), TOP)
 
     def tensor_reduce(self):
         data = self.operand("data")

@@ -4,7 +4,7 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import DIMENSIONS, OPCODES, VECTOR_CODES, Access, Instruction
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS
 
 __all__ = ["VECTOR_INSTRUCTIONS", "VectorGenerator"]
 
@@ -266,3 +266,9 @@ class VectorGenerator:
 
     def _reciprocal(self, count, accesses, fields):
         return self._tensors(("data",), False, count, accesses)
+
+    def _max8(self, count, accesses, fields):
+        names = list(FORMATS)
+        self._operand("data", names, max(count, TOP_ELEMENTS[0]), accesses)
+        self._operand("result", names, TOP, accesses)
+        return True

@@ -162,6 +162,7 @@ OPCODES = {opcode.name: opcode for opcode in (
            (_OP0, _OP1, _REVERSE0, *_SCALAR0, *_SCALAR1),
            "each result = (data op0 scalar0) op1 the result before; scalar1 is before the first"),
     Opcode("reciprocal", 0x4E, ("vector",), ("data", "result"), (), "result = 1 / data (N11)"),
+    Opcode("max8", 0x4F, ("vector",), ("data", "result"), (), "result = the 8 largest elements of data, descending"),
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""

@@ -1,6 +1,6 @@
 """What the vector engine can be asked to do: operators, which of them go together, and what an instruction may name."""
 
-__all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "is_bitwise"]
+__all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "TOP", "TOP_ELEMENTS", "is_bitwise"]
 
 ARITHMETIC = ("bypass", "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
               "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min")
@@ -21,6 +21,11 @@ REDUCTIONS = ("add", "multiply", "maximum", "minimum", "logical_and", "logical_o
 
 MOST_ELEMENTS = 65_535
 """Of a partition, in one instruction."""
+
+TOP = 8
+"""Elements that ``max8`` finds (public)."""
+TOP_ELEMENTS = 8, 16_384
+"""Of how many it finds them, at least and at most (public)."""
 
 
 def is_bitwise(name):

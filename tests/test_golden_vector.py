@@ -120,6 +120,13 @@ def test_reductions_against_a_loop(rng, operator, length):
     assert np.array_equal(vector.reduce(operator, elements).view(np.uint32), np.array(expected).view(np.uint32))
 
 
+def test_the_largest_against_a_sorted_list(rng):
+    elements = values(random_bits(rng, "fp32", (20, 60), specials=0.4))
+    for row, found in zip(elements, vector.largest(elements, 8)):
+        ranked = sorted(row, key=lambda x: (math.isnan(x), 0.0 if math.isnan(x) else float(x), math.copysign(1, x)), reverse=True)
+        assert np.array_equal(found.view(np.uint32), np.array(ranked[:8]).view(np.uint32))
+
+
 def test_a_sum_s_order_matters(rng):
     elements = values(random_bits(rng, "fp32", (50, 40), specials=0)) * np.float32(2.0**-20)
     in_turn = elements[:, 0]

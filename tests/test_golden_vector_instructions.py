@@ -147,6 +147,12 @@ def test_infinite_results_are_counted(core):
     assert core.special == 2 * CORE.rows
 
 
+def test_the_eight_largest(core):
+    data = numbers(core, 0, 20)
+    run("max8 data=sbuf[0+4, 0, fp32, 1*20] result=sbuf[0+4, 128, fp32, 2*8]", core)
+    assert np.array_equal(at(core, 128, 16)[:, ::2], -np.sort(-data, axis=1)[:, :8])
+
+
 COPY = "tensor_copy data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]"
 
 
@@ -192,6 +198,9 @@ COPY = "tensor_copy data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]
     ("tensor_reduce data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*2] op0=add axes=1", Cause.ILLEGAL_FIELD),
     ("tensor_scalar_reduce data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8] reduced=sbuf[0+4, 400, fp32, 1*2] op1=add",
      Cause.ILLEGAL_FIELD),
+    ("max8 data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*9]", Cause.ILLEGAL_FIELD),
+    ("max8 data=sbuf[0+4, 0, fp32, 1*7] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),
+    ("max8 data=sbuf[0+4, 0, uint8, 0*16385] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),
     ("tensor_copy data=psum[0+4, 0, fp32, 1*7] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),
     ("tensor_copy data=psum[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]", Cause.BANK_INVALID),
     ("tensor_copy_predicated data=sbuf[0+4, 0, fp32, 1*8] predicate=sbuf[0+4, 0, uint8, 1*8] result=psum[0+4, 0, fp32, 1*8]",

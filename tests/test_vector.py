@@ -128,6 +128,13 @@ def test_reciprocals(rng):
             for target in ("fp32", "bf16", "fp8_e4m3", "int16")])
 
 
+@pytest.mark.parametrize("source", FORMATS)
+def test_the_largest(rng, source):
+    program(rng, (source,), [
+        instruction("max8", {"data": source, "result": target}, count, dims={"result": ((1, 8),)})
+        for target in ("fp32", "bf16", "int8") for count in (8, 9, 40, 150)])
+
+
 def test_memset(rng):
     program(rng, ("fp32",), [instruction("memset", {"result": name}, 16, value=int(rng.integers(1 << 32))) for name in FORMATS])
 
@@ -163,7 +170,7 @@ PACE = [
     ("scalar_tensor_tensor", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
     ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 1, {}),
     ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
-    ("reciprocal", FP32, 8, {}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
+    ("reciprocal", FP32, 8, {}), ("max8", FP32, 1, {"dims": {"result": ((1, 8),)}}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
     ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]
 
 

@@ -10,12 +10,17 @@ from spec.vector import OPERATORS
 from ..arith.add import Add
 from ..arith.multiply import Multiply
 
-__all__ = ["OPERATOR_BITS", "VectorALU"]
+__all__ = ["OPERATOR_BITS", "VectorALU", "order_key"]
 
 OPERATOR_BITS = (len(OPERATORS) - 1).bit_length()
 _FP32 = FLOAT_FORMATS["fp32"]
 _ONE = 0x3F80_0000
 _SIGN = 1 << 31
+
+
+def order_key(bits):
+    """Orders binary32 as unsigned numbers; -0 is below +0, a NaN beyond the infinity of its sign."""
+    return Cat(bits[:31] ^ bits[31].replicate(31), ~bits[31])
 
 
 class VectorALU(wiring.Component):
@@ -57,7 +62,7 @@ class VectorALU(wiring.Component):
         m.d.comb += [
             any_nan.eq(nan["a"] | nan["b"]),
             # In this order -0 is below +0, which minimum and maximum want and comparisons do not.
-            below.eq(self._key(x) < self._key(y)),
+            below.eq(order_key(x) < order_key(y)),
             equal.eq(~any_nan & ((a == b) | ~(true["a"] | true["b"]))), less.eq(~any_nan & below & ~equal),
         ]
         outcomes = {
@@ -81,8 +86,3 @@ class VectorALU(wiring.Component):
                      multiplies.eq(self.operator == code["multiply"])]
         m.d.comb += self.o.eq(Mux(adds, add.o, Mux(multiplies, multiply.o, other)))
         return m
-
-    @staticmethod
-    def _key(bits):
-        """Orders binary32 as unsigned numbers."""
-        return Cat(bits[:31] ^ bits[31].replicate(31), ~bits[31])

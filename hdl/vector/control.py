@@ -226,20 +226,22 @@ class VectorControl(wiring.Component):
         with m.If(begins):
             m.d.sync += [partial.eq(0), beyond.eq(0), half.eq(0), position.eq(task.start)]
         group = Signal(_group_layout)
-        m.d.comb += group.eq(Cat(advance & group_ends & (task.setting.reduces | task.setting.reduces_results), last,
+        gathers = task.setting.reduces | task.setting.reduces_results | task.setting.sorts
+        m.d.comb += group.eq(Cat(advance & group_ends & gathers, last,
                                  Mux(beyond, PARTIALS - 1, partial), half))
         return advance, last, group
 
     def _joins(self, m, task, group):
         """Starts when a group's last element is in its running result; gives what ends a group."""
         stages = [Signal(_group_layout, name=f"ends_{stage}") for stage in range(5)]
+        ends = Signal()
         current, step, join = Signal(_group_layout), Signal(range(PARTIALS)), self.join
         with m.If(self.enable):
             m.d.sync += [later.eq(sooner) for sooner, later in zip([group, *stages], stages)]
             with m.If(stages[-1].valid):
                 m.d.sync += [current.eq(stages[-1]), step.eq(0)]
             with m.Elif(current.valid):
-                m.d.sync += [step.eq(step + 1), current.valid.eq(~join.final)]
+                m.d.sync += [step.eq(step + 1), current.valid.eq(~ends)]
         m.d.comb += [join.valid.eq(current.valid), join.half.eq(current.half)]
         with m.Switch(current.highest):
             for highest in range(PARTIALS):
@@ -251,9 +253,13 @@ class VectorControl(wiring.Component):
                             with m.Case(number):
                                 m.d.comb += [join.a.eq(a), join.b.eq(b), join.forward_a.eq(forward_a),
                                              join.forward_b.eq(forward_b), join.final.eq(number == len(steps) - 1)]
+        m.d.comb += ends.eq(join.final)
+        with m.If(task.setting.sorts):
+            # One after the other, as they are.
+            m.d.comb += [join.a.eq(step), join.single.eq(1), join.final.eq(1), ends.eq(step == PARTIALS - 1)]
         joined = Signal(_result_layout)
         with m.If(join.valid & join.final):
-            m.d.comb += joined.eq(Cat(Const(1, 1), current.last, task.setting.reduces_results))
+            m.d.comb += joined.eq(Cat(Const(1, 1), current.last & ends, task.setting.reduces_results))
         return joined
 
     def _results(self, m, task, advance, last, joined, begins):
@@ -262,7 +268,7 @@ class VectorControl(wiring.Component):
         ended = Signal()
         with m.If(self.enable):
             # Nothing of it may be set where there is no result: what ends a group joins in below.
-            enters = Mux(advance & ~task.setting.reduces, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
+            enters = Mux(advance & ~task.setting.reduces & ~task.setting.sorts, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
             late = [Signal(_result_layout, name=f"late_{stage}") for stage in range(DIVISION_DELAY)]
             m.d.sync += [later.as_value().eq(sooner) for sooner, later in zip([enters, *late], late)]
             m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], enters))

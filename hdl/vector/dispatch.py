@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, SPACES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS
 
 from ..control.layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 from ..control.sequencer import OFFSET_SHAPE
@@ -239,6 +239,8 @@ class VectorDispatch(wiring.Component):
                 other = counts[index] != counts[0]
                 if accesses[index] == "reduced":
                     other = counts[index] != 1
+                elif name == "max8":
+                    other = (counts[index] != TOP) | (counts[0] < TOP_ELEMENTS[0]) | (counts[0] > TOP_ELEMENTS[1])
                 elif name == "tensor_reduce":
                     other = counts[index] * inner != counts[0]
                 wrong.append(here & (other | (patterns[index].partitions != patterns[0].partitions)))
@@ -323,6 +325,8 @@ class VectorDispatch(wiring.Component):
                 yield setting.cumulates.eq(1)
             case "reciprocal":
                 yield setting.divides.eq(1)
+            case "max8":
+                yield from (setting.sorts.eq(1), task.axes.eq(DIMENSIONS))
 
     @staticmethod
     def _operand(m, operand, pattern, offset, size):

@@ -11,7 +11,7 @@ from spec.vector import OPERATORS
 from ..arith.convert import Convert
 from ..arith.reciprocal import Reciprocal
 from ..memory.local_access import WORD_BITS
-from .alu import VectorALU
+from .alu import VectorALU, order_key
 from .layouts import FORMAT_BITS, PARTIALS, join_layout, setting_layout, token_layout
 
 __all__ = ["DIVISION_DELAY", "LANE_LATENCY", "VectorLane", "loads_layout"]
@@ -20,6 +20,8 @@ LANE_LATENCY = 7
 """Cycles from an element's token to its result."""
 DIVISION_DELAY = Reciprocal.latency - 2
 """How many cycles later a reciprocal comes; the two operators do not delay it."""
+_BELOW_ALL = 0xFFFF_FFFF
+"""A NaN with a sign, which no element becomes: below all of them in their order."""
 _NAN = FLOAT_FORMATS["fp32"].nan
 _BYPASS = OPERATORS.index("bypass")
 _IDENTITIES = {"logical_and": 0x3F80_0000, "logical_or": 0, "logical_xor": 0}
@@ -160,6 +162,7 @@ class VectorLane(wiring.Component):
                 m.d.sync += running[Cat(tokens[4].partial, tokens[4].half)].eq(alu1.o)
         with m.If(self.loads.state):
             m.d.sync += state.eq(Mux(setting.scans, scalars[0], scalars[1]))
+        self._sort(m, running, tokens[2], x[0][0])
 
         m.submodules.reciprocal = reciprocal = Reciprocal()
         m.d.comb += [reciprocal.start.eq(tokens[2].valid & setting.divides), reciprocal.x.eq(x[0][0])]
@@ -180,6 +183,20 @@ class VectorLane(wiring.Component):
             m.d.sync += result.eq(alu1.o)
         self._hand_on(m, result, keep)
         return m
+
+    def _sort(self, m, running, token, element):
+        """Put an element at its place among the largest; those below it move on, and the last one is lost."""
+        setting, key = self.setting, Signal(32)
+        value = _nan_made_canonical(element)
+        m.d.comb += key.eq(order_key(value))
+        above = [Signal(name=f"above_{index}") for index in range(PARTIALS)]
+        m.d.comb += [flag.eq(key > order_key(running[index])) for index, flag in enumerate(above)]
+        with m.If(setting.sorts & token.valid):
+            for index, flag in enumerate(above):
+                with m.If(flag):
+                    m.d.sync += running[index].eq(Mux(above[index - 1], running[index - 1], value) if index else value)
+        with m.If(setting.sorts & self.loads.state):
+            m.d.sync += [running[index].eq(_BELOW_ALL) for index in range(PARTIALS)]
 
     def _select(self, m, words, row, token):
         """Both elements as binary32 or raw, at op0, op1 and the result; and what the predicate says, from op0 on."""

@@ -20,7 +20,8 @@ setting_layout = data.StructLayout({
     "raw": 1, "op0": OPERATOR_BITS, "op1": OPERATOR_BITS, "reverse0": 1, "reverse1": 1,
     "format0": FORMAT_BITS, "format1": FORMAT_BITS, "size0": SIZE_BITS, "size1": SIZE_BITS,
     "operand_in_0": 1, "operand_in_1": 1, "scans": 1, "cumulates": 1, "reduces": 1, "reduces_results": 1,
-    "selects": 1, "by_predicate": 1, "inverts": 1, "comparison": 3, "affine_data": 1, "ranges": 1, "divides": 1, "fill": 32, "negate": 1})
+    "selects": 1, "by_predicate": 1, "inverts": 1, "comparison": 3, "affine_data": 1, "ranges": 1, "divides": 1, "sorts": 1,
+    "fill": 32, "negate": 1})
 """What holds for all elements of an instruction.
 
 ``raw``: nothing is converted. ``operand_in_0`` and ``_1``: the second tensor is the second operand of op0, of op1; else
@@ -28,7 +29,7 @@ it is scalar0 or scalar1, or as follows. ``scans``, ``cumulates``: it is the res
 ``reduces_results``: op1 reduces the data, or what op0 gives. ``selects``: where what is looked at does not hold, scalar0
 takes the place of the data; it is the affine value's ``comparison`` with 0, or with ``by_predicate`` the predicate;
 ``inverts`` it. ``affine_data``: the affine value is the data. ``ranges``: ``range_select``; ``divides``:
-``reciprocal``."""
+``reciprocal``; ``sorts``: ``max8``."""
 
 token_layout = data.StructLayout({
     "valid": 1, "byte0": 3, "byte1": 3, "affine": 32, "position": 32, "first": 1, "partial": range(PARTIALS), "half": 1})
