@@ -3,9 +3,10 @@
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BURST_INCR", "BURST_WRAP", "RESP_DECERR", "RESP_OKAY", "RESP_SLVERR", "axi_read_signature", "axi_signature"]
+__all__ = ["BURST_FIXED", "BURST_INCR", "BURST_WRAP", "RESP_DECERR", "RESP_OKAY", "RESP_SLVERR", "axi_read_signature",
+           "axi_signature"]
 
-BURST_INCR, BURST_WRAP = 1, 2
+BURST_FIXED, BURST_INCR, BURST_WRAP = 0, 1, 2
 RESP_OKAY, RESP_SLVERR, RESP_DECERR = 0, 2, 3
 
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from spec.registers import WINDOW_BITS
 
-from ..axi import BURST_WRAP, RESP_OKAY, RESP_SLVERR, axi_signature
+from ..axi import BURST_FIXED, BURST_WRAP, RESP_OKAY, RESP_SLVERR, axi_signature
 
 __all__ = ["HOST_ID_BITS", "HostPort", "register_bus"]
 
@@ -51,7 +51,7 @@ class HostPort(wiring.Component):
             at, size, burst = (getattr(memory, f"{channel}{name}") for name in ("addr", "size", "burst"))
             m.d.comb += getattr(memory, f"{channel}ready").eq(1)
             m.d.sync += [number.eq(getattr(memory, f"{channel}id")), left.eq(getattr(memory, f"{channel}len")),
-                         address.eq(at & -4), fixed.eq(burst == 0), response.eq(RESP_OKAY),
+                         address.eq(at & -4), fixed.eq(burst == BURST_FIXED), response.eq(RESP_OKAY),
                          refused.eq((size != _WORD_SIZE) | (burst >= BURST_WRAP))]
             m.next = state
 

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.isa import UPDATES
-from spec.registers import IDENTITY, REGISTER_MAP, find_register
+from spec.registers import IDENTITY, REGISTER_MAP, WINDOW_BITS, find_register
 
 from .host_port import register_bus
 from .layouts import update_layout
@@ -118,7 +118,7 @@ class HostRegisters(wiring.Component):
     def _semaphores(self, m, is_semaphore):
         bus, offset = self.bus, find_register("semaphore").offset
         first = {name: find_register(name).offset - offset >> 10 for name in _SEMAPHORES}
-        kind = Signal(range(8))
+        kind = Signal(range((1 << WINDOW_BITS) >> 10))
         m.d.comb += [kind.eq((bus.address - offset) >> 10), self.semaphore_number.eq(bus.address[2:]),
                      self.update.payload.semaphore.eq(self.semaphore_number), self.update.payload.value.eq(bus.data)]
         known = Signal()

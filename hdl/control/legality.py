@@ -34,6 +34,10 @@ class Legality(wiring.Component):
         self._name = name
         super().__init__({"i": In(instruction_layout), "cause": Out(CAUSE_BITS)})
 
+    @property
+    def module_name(self):
+        return f"onc_legality_{self._name}"
+
     def elaborate(self, platform):
         m = Module()
         header, patterns = self.i.header, self.i.patterns
