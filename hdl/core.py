@@ -123,8 +123,9 @@ class NeuronCore(wiring.Component):
         m.d.comb += [semaphores.read[host].semaphore.eq(registers.semaphore_number),
                      registers.semaphore_value.eq(semaphores.read[host].value), self.irq.eq(registers.interrupt)]
         parity_error = sbuf.parity.error | tensor.parity.error if core.parity else Const(0, 1)
-        self._events(m, registers, sequencers, engines, parity_error)
-        self._counters(m, registers, sequencers, engines, tensor, vector, parity_error)
+        special = tensor.special + vector.special
+        self._events(m, registers, sequencers, engines, parity_error, special)
+        self._counters(m, registers, sequencers, engines, tensor, vector, parity_error, special)
         self._activity(m, sequencers, engines, tensor, vector)
         self._parity(m, registers, sbuf, tensor)
         return m
@@ -231,23 +232,23 @@ class NeuronCore(wiring.Component):
                 ring.descriptors.eq(Mux(by_host, registers.ring_doorbell, descriptors))]
 
     @staticmethod
-    def _events(m, registers, sequencers, engines, parity_error):
+    def _events(m, registers, sequencers, engines, parity_error, special):
         notify = Cat(*(sequencer.notify for sequencer in sequencers), *(engine.notify for engine in engines))
         m.d.comb += registers.event.eq(Cat(
             notify.any(), Cat(sequencer.failed for sequencer in sequencers).any(),
             Cat(engine.ring_failed for engine in engines).any(), Cat(sequencer.stopped for sequencer in sequencers).any(),
-            parity_error))
+            parity_error, special != 0))
         notifications = Signal(_COUNTER_BITS)
         m.d.sync += notifications.eq(notifications + sum(notify))
         m.d.comb += registers.notifications.eq(notifications)
 
     @staticmethod
-    def _counters(m, registers, sequencers, engines, tensor, vector, parity_error):
+    def _counters(m, registers, sequencers, engines, tensor, vector, parity_error, special):
         clear = registers.counters_clear_written
         waiting = sequencers[STREAMS.index("tensor")].waiting
         counted = {"cycles": 1, "waiting": waiting, "vector_busy": vector.busy,
                    "bytes_read": sum(engine.bytes_read for engine in engines),
-                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": tensor.special + vector.special,
+                   "bytes_written": sum(engine.bytes_written for engine in engines), "special": special,
                    "parity_errors": parity_error}
         for name, amount in counted.items():
             counter = Signal(_COUNTER_BITS, name=name)

@@ -30,7 +30,8 @@ _STATUS = {name: (sum(width for _, width, _ in fields[:place]), bits)
 _SETTLED = 400
 """Cycles in which nothing changes after which a waiting core is taken to wait for ever: more than memory's slowest answer."""
 _CHUNK = 20_000
-_EVENTS, _ALL_EVENTS = 0b11110, 0b11111  # errors and stops; see the register interrupt_status
+_EVENTS = tuple(name for name, _, _ in find_register("interrupt_status").fields)
+_ENABLED = sum(1 << _EVENTS.index(name) for name in ("stream_error", "ring_error", "stopped", "parity_error"))
 
 
 def memory_ports(core):
@@ -90,7 +91,7 @@ class CoreDriver:
         """Streams and rings stop, registers and semaphores are cleared; the memories keep their contents."""
         self.model.reset()
         self._rings = set()
-        self.host.write("interrupt_enable", _EVENTS)
+        self.host.write("interrupt_enable", _ENABLED)
 
     def start(self, stream, address):
         """Let a stream run from an address; errors as :meth:`golden.core.Core.start`."""
@@ -158,7 +159,7 @@ class CoreDriver:
                                      progress and (lambda *_: progress(self.model.cycle - begins, limit)))
             except OutOfCycles:
                 chunk = min(2 * chunk, _CHUNK)
-            self.host.write("interrupt_status", _ALL_EVENTS)
+            self.host.write("interrupt_status", (1 << len(_EVENTS)) - 1)
             if len(now["waiting"]) == len(running):
                 chunk = _SETTLED
 

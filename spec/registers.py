@@ -81,9 +81,11 @@ REGISTER_MAP = (
         ("stream_error", 1, "a stream stopped with a cause"),
         ("ring_error", 1, "a ring stopped with a cause"),
         ("stopped", 1, "a stream halted, at an instruction, a breakpoint or after a step"),
-        ("parity_error", 1, "a read of the state or the partial-sum buffer found a wrong parity"))),
+        ("parity_error", 1, "a read of the state or the partial-sum buffer found a wrong parity"),
+        ("special", 1, "a result of an instruction that counts them was NaN or infinite"))),
     Register("interrupt_enable", 0x024, "rw", "which of them raise it", (
-        ("notify", 1, ""), ("stream_error", 1, ""), ("ring_error", 1, ""), ("stopped", 1, ""), ("parity_error", 1, ""))),
+        ("notify", 1, ""), ("stream_error", 1, ""), ("ring_error", 1, ""), ("stopped", 1, ""), ("parity_error", 1, ""),
+        ("special", 1, ""))),
     Register("notifications", 0x028, "r", "how often an instruction or a descriptor notified"),
     Register("counters_clear", 0x02C, "w", "any value sets all counters below to 0"),
     Register("parity_place", 0x030, "r", "where the last wrong parity was found; 0 without parity", (

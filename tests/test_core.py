@@ -21,7 +21,7 @@ from spec.errors import SpecError
 from spec.isa import Cause, Update
 from spec.memory import local_address
 from spec.presets import configure
-from spec.registers import IDENTITY
+from spec.registers import IDENTITY, find_register
 from spec.tensor import Matmul
 
 NANO = configure("nano").chip.core
@@ -209,6 +209,21 @@ def test_registers():
     assert host.read("interrupt_status") == 1 and not machine.model.peek("irq")
     with pytest.raises(SpecError, match="register: 'nothing'"):
         host.read("nothing")
+
+
+def test_a_result_that_is_not_finite_can_interrupt():
+    """1 / 0 is infinite: one of 2 x 3 results is counted and raises the event, where the instruction counts at all."""
+    machine = driver()
+    bit = 1 << [name for name, _, _ in find_register("interrupt_status").fields].index("special")
+    machine.host.write("interrupt_enable", bit)
+    lines = ["memset result=sbuf[0+2, 0, fp32, 1*3] value=1.0f", "memset result=sbuf[1+1, 4, fp32, 1*1] value=0"]
+    for flag, expected in (("", 0), (" ; count_special", 1)):
+        reciprocal = f"reciprocal data=sbuf[0+2, 0, fp32, 1*3] result=sbuf[0+2, 64, fp32, 1*3]{flag}"
+        put(machine, 0, assemble("\n".join([*lines, reciprocal, "halt"])))
+        machine.start("vector", 0)
+        machine.model.step(400)
+        assert machine.model.peek("irq") == expected == machine.counters["special"]
+        assert machine.host.read("interrupt_status") & bit == expected * bit
 
 
 def test_half_a_register_cannot_be_written():
