@@ -1,6 +1,6 @@
 """The vector engine: checks, control and lanes between the two buffers."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -134,5 +134,6 @@ class VectorEngine(wiring.Component):
             with m.Switch(asked.partition):
                 for start in range(0, partitions, quadrant):
                     with m.Case(start):
-                        m.d.comb += [data.eq(Cat(word[:bits] for word in words[:partitions - start]) << start * bits),
-                                     mask.eq(wanted[:partitions - start] << start)]
+                        # A shift as wide would cost minutes: each of its bits depends on all others.
+                        m.d.comb += [data.eq(Cat(Const(0, start * bits), *(word[:bits] for word in words[:partitions - start]))),
+                                     mask.eq(wanted[:partitions - start].shift_left(start))]
