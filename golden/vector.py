@@ -10,7 +10,7 @@ from spec.vector import ARITHMETIC
 
 from .formats import canonical_bits
 
-__all__ = ["affine", "apply", "canonical", "cumulate", "join", "largest", "reciprocal", "reduce", "scan"]
+__all__ = ["affine", "apply", "canonical", "cumulate", "find", "join", "largest", "reciprocal", "reduce", "scan"]
 
 _NAN = np.uint32(0x7FC0_0000).view(np.float32)
 _PARTIALS = 8
@@ -105,6 +105,19 @@ def largest(elements, count):
     order = np.where(np.isnan(elements), np.int64(1) << 40, _order(elements))
     places = np.argsort(-order, axis=-1, kind="stable")[..., :count]
     return np.take_along_axis(elements, places, -1)
+
+
+def find(elements, values):
+    """The place in ``[partitions, elements]`` of each of ``[partitions, values]``, -1 where there is none; equal values find successive
+    elements. NaN is equal to NaN, -0 is not +0."""
+    left, right = (canonical(side).view(np.uint32) for side in (elements, values))
+    places = np.full(values.shape, -1, np.int64)
+    for partition, number in np.ndindex(values.shape):
+        same = np.flatnonzero(left[partition] == right[partition, number])
+        earlier = np.count_nonzero(right[partition, :number] == right[partition, number])
+        if earlier < len(same):
+            places[partition, number] = same[earlier]
+    return places
 
 
 def join(operator, partials):

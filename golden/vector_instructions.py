@@ -23,8 +23,8 @@ _OPERATORS = {
     "tensor_scalar_reduce": [ARITHMETIC, [name for name in REDUCTIONS if not is_bitwise(name)]],
     "tensor_scalar_cumulative": [ARITHMETIC, ("add", "subtract", "multiply", "maximum", "minimum")]}
 """What op0 and op1 may be."""
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated")
-_READS = ("data", "operand", "predicate")
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
+_READS = ("data", "operand", "predicate", "values")
 
 
 def _width(access):
@@ -57,6 +57,7 @@ def _wrong_fields(instruction):
          "two operands in psum"),
         ("predicate" in accesses and accesses["predicate"].format not in ("uint8", "uint16", "uint32"), "a predicate's format"),
         (name == "tensor_copy_predicated" and data.format != accesses["result"].format, "two formats"),
+        (name == "find_index8" and accesses["result"].format not in ("uint16", "uint32"), "a format of positions"),
         (bits and (None in kinds or len(kinds) > 1), "bits of other than integers of one width"),
         (bits and any(operator not in ("bypass", *BITWISE) for operator in operators), "an operator of bits and one of values"),
         (name == "tensor_reduce" and not 1 <= fields["axes"] <= DIMENSIONS, "a number of axes"),
@@ -82,8 +83,10 @@ def _wrong_numbers(instruction):
     if instruction.opcode == "tensor_reduce":
         inner = prod(count for _, count in leading.dims[:instruction.fields["axes"]])
         return counts["result"] * inner != counts["data"]
-    if instruction.opcode == "max8":
-        return counts["result"] != TOP or not TOP_ELEMENTS[0] <= counts["data"] <= TOP_ELEMENTS[1]
+    if instruction.opcode in ("max8", "find_index8", "match_replace8"):
+        wanted = {role: counts["data"] if (instruction.opcode, role) == ("match_replace8", "result") else TOP
+                  for role in counts if role != "data"}
+        return counts != {"data": counts["data"], **wanted} or not TOP_ELEMENTS[0] <= counts["data"] <= TOP_ELEMENTS[1]
     if "reduced" in wanted:
         wanted["reduced"] = 1
     return counts != wanted
@@ -209,6 +212,17 @@ class _Execution:
 
     def max8(self):
         return vector.largest(self.operand("data"), TOP)
+
+    def find_index8(self):
+        places = vector.find(self.operand("data"), self.operand("values"))
+        return places.astype(storage_dtype(self.result.format))
+
+    def match_replace8(self):
+        data = self.operand("data").copy()
+        places = vector.find(data, self.operand("values"))
+        for partition, place in zip(*np.nonzero(places >= 0)):
+            data[partition, places[partition, place]] = self._fill()
+        return data
 
     def tensor_reduce(self):
         data = self.operand("data")

@@ -1,5 +1,7 @@
 """Random instructions for the vector engine, legal and with results that are defined."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
@@ -46,7 +48,7 @@ class VectorGenerator:
         made = getattr(self, f"_{name}")(count, accesses, fields)
         if not made or None in accesses.values():
             return None
-        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated")
+        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
         bits = any(OPERATORS[fields[op]] in BITWISE for op in ("op0", "op1") if op in fields)
         special = counts and not bits and accesses["result"].format not in INT_FORMATS and self._chance(0.5)
         writes = self._together(self._writes)
@@ -272,3 +274,25 @@ class VectorGenerator:
         self._operand("data", names, max(count, TOP_ELEMENTS[0]), accesses)
         self._operand("result", names, TOP, accesses)
         return True
+
+    def _with_values(self, count, accesses, names, results):
+        """Data, 8 values, often among the data, and the result."""
+        self._operand("data", list(FORMATS) if self._chance(0.5) else ["uint8", "fp8_e4m3"], max(count, TOP_ELEMENTS[0]), accesses)
+        data = accesses["data"]
+        if data is None:
+            return False
+        step, run = data.dims[0]
+        if data.space == "sbuf" and run >= TOP and self._chance(0.5):
+            # They are read already, as a part of the data.
+            accesses["values"] = replace(data, dims=((step, TOP),))
+        else:
+            self._operand("values", [data.format], TOP, accesses)
+        self._operand("result", names, results or max(count, TOP_ELEMENTS[0]), accesses)
+        return True
+
+    def _find_index8(self, count, accesses, fields):
+        return self._with_values(count, accesses, ["uint16", "uint32"], TOP)
+
+    def _match_replace8(self, count, accesses, fields):
+        fields["fill"] = self._choice(_ROUND_NUMBERS)
+        return self._with_values(count, accesses, list(FORMATS), None)

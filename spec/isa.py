@@ -163,6 +163,10 @@ OPCODES = {opcode.name: opcode for opcode in (
            "each result = (data op0 scalar0) op1 the result before; scalar1 is before the first"),
     Opcode("reciprocal", 0x4E, ("vector",), ("data", "result"), (), "result = 1 / data (N11)"),
     Opcode("max8", 0x4F, ("vector",), ("data", "result"), (), "result = the 8 largest elements of data, descending"),
+    Opcode("find_index8", 0x50, ("vector",), ("data", "values", "result"), (),
+           "result = the positions in data of the 8 values, all ones for those that are not there"),
+    Opcode("match_replace8", 0x51, ("vector",), ("data", "values", "result"), (_FILL,),
+           "result = data with fill in the place of the 8 values"),
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""

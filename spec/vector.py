@@ -23,9 +23,9 @@ MOST_ELEMENTS = 65_535
 """Of a partition, in one instruction."""
 
 TOP = 8
-"""Elements that ``max8`` finds (public)."""
+"""Elements that ``max8`` finds; values that ``find_index8`` and ``match_replace8`` look for (public)."""
 TOP_ELEMENTS = 8, 16_384
-"""Of how many it finds them, at least and at most (public)."""
+"""Among how many, at least and at most (public)."""
 
 
 def is_bitwise(name):

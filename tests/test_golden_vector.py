@@ -14,6 +14,20 @@ from tests.corners import random_bits, special_bits
 NAN, FP32 = 0x7FC0_0000, FLOAT_FORMATS["fp32"]
 
 
+def test_find_against_a_search_in_lists(rng):
+    pool = np.array([0, 1 << 31, 0x7FC0_0000, 0x7FC0_1234, 0x7F80_0000, 1, 0x3F80_0000], np.uint32).view(np.float32)
+    elements, values = rng.choice(pool, (50, 12)), rng.choice(pool, (50, 8))
+    def names(row):
+        return ["nan" if value != value else value.tobytes() for value in row]
+    for partition, places in enumerate(vector.find(elements, values).tolist()):
+        left = names(elements[partition])
+        for value, place in zip(names(values[partition]), places):
+            expected = left.index(value) if value in left else -1
+            assert place == expected
+            if expected >= 0:
+                left[expected] = None
+
+
 def values(bits):
     return vector.canonical(np.asarray(bits, np.uint32).view(np.float32))
 

@@ -153,6 +153,22 @@ def test_the_eight_largest(core):
     assert np.array_equal(at(core, 128, 16)[:, ::2], -np.sort(-data, axis=1)[:, :8])
 
 
+def test_the_eight_largest_are_found_and_replaced(core):
+    """numpy's stable sort is the referee, of small integers, equal ones among them."""
+    data = np.random.default_rng(3).integers(-9, 10, (CORE.rows, 20)).astype(np.int8)
+    core.memories.sbuf[:, :20] = data.view(np.uint8)
+    run("""max8 data=sbuf[0+4, 0, int8, 1*20] result=sbuf[0+4, 64, fp32, 1*8]
+           find_index8 data=sbuf[0+4, 0, int8, 1*20] values=sbuf[0+4, 64, fp32, 1*8] result=sbuf[0+4, 128, uint16, 1*8]
+           match_replace8 data=sbuf[0+4, 0, int8, 1*20] values=sbuf[0+4, 64, fp32, 1*8] result=sbuf[0+4, 192, int8, 1*20] fill=-100.0f
+           find_index8 data=sbuf[0+4, 192, int8, 1*20] values=sbuf[0+4, 64, fp32, 1*8] result=sbuf[0+4, 160, uint16, 1*8]""", core)
+    order = np.argsort(-data.astype(int), axis=1, kind="stable")[:, :8]
+    assert np.array_equal(core.memories.sbuf[:, 128:144].view(np.uint16), order)
+    np.put_along_axis(data, order, -100, 1)
+    assert np.array_equal(core.memories.sbuf[:, 192:212].view(np.int8), data)
+    later = core.memories.sbuf[:, 160:176].view(np.uint16)
+    assert ((later == 0xFFFF) | (later < 20)).all() and (later == 0xFFFF).any()
+
+
 COPY = "tensor_copy data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]"
 
 
@@ -199,6 +215,11 @@ COPY = "tensor_copy data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]
     ("tensor_scalar_reduce data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8] reduced=sbuf[0+4, 400, fp32, 1*2] op1=add",
      Cause.ILLEGAL_FIELD),
     ("max8 data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*9]", Cause.ILLEGAL_FIELD),
+    ("find_index8 data=sbuf[0+4, 0, fp32, 1*8] values=sbuf[0+4, 0, fp32, 1*7] result=sbuf[0+4, 64, uint16, 1*8]", Cause.ILLEGAL_FIELD),
+    ("find_index8 data=sbuf[0+4, 0, fp32, 1*8] values=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, int16, 1*8]", Cause.ILLEGAL_FIELD),
+    ("find_index8 data=sbuf[0+4, 0, fp32, 1*9] values=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, uint16, 1*9]", Cause.ILLEGAL_FIELD),
+    ("match_replace8 data=sbuf[0+4, 0, fp32, 1*9] values=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8] fill=0",
+     Cause.ILLEGAL_FIELD),
     ("max8 data=sbuf[0+4, 0, fp32, 1*7] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),
     ("max8 data=sbuf[0+4, 0, uint8, 0*16385] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),
     ("tensor_copy data=psum[0+4, 0, fp32, 1*7] result=sbuf[0+4, 64, fp32, 1*8]", Cause.ILLEGAL_FIELD),

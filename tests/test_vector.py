@@ -135,6 +135,32 @@ def test_the_largest(rng, source):
         for target in ("fp32", "bf16", "int8") for count in (8, 9, 40, 150)])
 
 
+@pytest.mark.parametrize("source", FORMATS)
+def test_values_are_found_and_replaced(rng, source):
+    """Values that are there once, several times, or not: parts of the data and others."""
+    bench().fill(rng, (source, source))
+    sbuf = bench().golden.memories.sbuf.copy()
+    size = FORMATS[source].width // 8
+    for values in range(0, 12 * 8 * size, 8 * size):
+        taken = rng.integers(0, 40, 8) * size
+        for place, at in enumerate(taken):
+            if rng.random() < 0.8:
+                sbuf[:, 1024 + values + place * size:][:, :size] = sbuf[:, at:at + size]
+    bench().write(sbuf)
+    for number, count in enumerate((8, 9, 40, 150)):
+        made = []
+        for index in range(3):
+            roles = {"data": source, "values": source, "result": ("uint16", "uint32", "uint16")[index]}
+            find = instruction("find_index8", roles, count, dims={"values": ((1, 8),), "result": ((1, 8),)})
+            change = instruction("match_replace8", roles | {"result": (source, "fp32", "bf16")[index]}, count,
+                                 dims={"values": ((1, 8),)}, fill=(0xFF7F_FFFF, 0x7FC0_0001, 0x3F80_0000)[index])
+            for one, at in ((find, 3072 + 64 * index), (change, 2048)):
+                accesses = {**one.accesses, "values": replace(one.accesses["values"], offset=1024 + 8 * size * (3 * number + index)),
+                            "result": replace(one.accesses["result"], offset=at)}
+                made.append(replace(one, accesses=accesses))
+        bench().run(*made)
+
+
 def test_memset(rng):
     program(rng, ("fp32",), [instruction("memset", {"result": name}, 16, value=int(rng.integers(1 << 32))) for name in FORMATS])
 
@@ -161,7 +187,8 @@ def cycles(rng, name, formats, count, **more):
 
 
 BF16 = {"data": "bf16", "operand": "bf16", "predicate": "uint16", "result": "bf16", "reduced": "fp32"}
-FP32 = {"data": "fp32", "operand": "fp32", "predicate": "uint32", "result": "fp32", "reduced": "fp32"}
+FP32 = {"data": "fp32", "operand": "fp32", "predicate": "uint32", "values": "fp32", "result": "fp32", "reduced": "fp32"}
+FIND = FP32 | {"result": "uint32"}
 PACE = [
     # instruction, formats, cycles an element (docs/vector-engine.md, never more than the public formulas), what else it has
     ("tensor_scalar", FP32, 1, {"op0": "add", "op1": "multiply"}), ("tensor_copy", FP32, 1, {}),
@@ -171,6 +198,7 @@ PACE = [
     ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 1, {}),
     ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
     ("reciprocal", FP32, 8, {}), ("max8", FP32, 1, {"dims": {"result": ((1, 8),)}}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
+    ("find_index8", FIND, 1, {"dims": {"values": ((1, 8),), "result": ((1, 8),)}}), ("match_replace8", FP32, 1, {"dims": {"values": ((1, 8),)}}),
     ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]
 
 

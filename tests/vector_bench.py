@@ -36,7 +36,7 @@ def instruction(name, formats, count, partitions=CORE.rows, dims=None, count_spe
     """
     opcode, accesses = OPCODES[name], {}
     for role in opcode.accesses:
-        place = {"data": 0, "operand": 1, "predicate": 1, "result": 2, "reduced": 3}[role]
+        place = {"data": 0, "operand": 1, "predicate": 1, "values": 1, "result": 2, "reduced": 3}[role]
         pairs = (dims or {}).get(role, ((1, 1 if role == "reduced" else count),))
         accesses[role] = Access("sbuf", formats[role], 0, partitions, _PART * place, pairs)
     fields = {key: OPERATORS.index(value) if value in OPERATORS else value for key, value in fields.items()}

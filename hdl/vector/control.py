@@ -135,7 +135,7 @@ class VectorControl(wiring.Component):
                     m.next = "drain"
             with m.State("drain"):
                 with m.If(ended):
-                    m.d.comb += self.done.eq(1)
+                    m.d.comb += self.done.eq(~task.more)
                     m.next = "idle"
         return m
 
@@ -212,7 +212,7 @@ class VectorControl(wiring.Component):
         m.d.comb += [convert.bits.eq(position), convert.source.eq(FORMAT_CODES["int32"]), convert.target.eq(FORMAT_CODES["fp32"]),
                      self.token.eq(entered), self.token.position.eq(convert.o)]
         with m.If(self.enable):
-            m.d.sync += [entered.valid.eq(advance), entered.affine.eq(affine.at), entered.first.eq(~beyond),
+            m.d.sync += [entered.valid.eq(advance), entered.affine.eq(Mux(task.setting.finds, position, affine.at)), entered.first.eq(~beyond),
                          entered.partial.eq(partial), entered.half.eq(half),
                          entered.byte0.eq(Mux(task.source0.psum, 0, odometers[0].at[:LANE_BITS])),
                          entered.byte1.eq(Mux(task.source1.psum, 0, Mux(ready, byte_ahead, odometers[1].at[:LANE_BITS])))]
@@ -226,7 +226,7 @@ class VectorControl(wiring.Component):
         with m.If(begins):
             m.d.sync += [partial.eq(0), beyond.eq(0), half.eq(0), position.eq(task.start)]
         group = Signal(_group_layout)
-        gathers = task.setting.reduces | task.setting.reduces_results | task.setting.sorts
+        gathers = task.setting.reduces | task.setting.reduces_results | task.setting.sorts | task.setting.finds
         m.d.comb += group.eq(Cat(advance & group_ends & gathers, last,
                                  Mux(beyond, PARTIALS - 1, partial), half))
         return advance, last, group
@@ -242,7 +242,7 @@ class VectorControl(wiring.Component):
                 m.d.sync += [current.eq(stages[-1]), step.eq(0)]
             with m.Elif(current.valid):
                 m.d.sync += [step.eq(step + 1), current.valid.eq(~ends)]
-        m.d.comb += [join.valid.eq(current.valid), join.half.eq(current.half)]
+        m.d.comb += [join.valid.eq(current.valid), join.half.eq(current.half | task.setting.finds)]
         with m.Switch(current.highest):
             for highest in range(PARTIALS):
                 with m.Case(highest):
@@ -254,7 +254,7 @@ class VectorControl(wiring.Component):
                                 m.d.comb += [join.a.eq(a), join.b.eq(b), join.forward_a.eq(forward_a),
                                              join.forward_b.eq(forward_b), join.final.eq(number == len(steps) - 1)]
         m.d.comb += ends.eq(join.final)
-        with m.If(task.setting.sorts):
+        with m.If(task.setting.sorts | task.setting.finds):
             # One after the other, as they are.
             m.d.comb += [join.a.eq(step), join.single.eq(1), join.final.eq(1), ends.eq(step == PARTIALS - 1)]
         joined = Signal(_result_layout)
@@ -268,7 +268,8 @@ class VectorControl(wiring.Component):
         ended = Signal()
         with m.If(self.enable):
             # Nothing of it may be set where there is no result: what ends a group joins in below.
-            enters = Mux(advance & ~task.setting.reduces & ~task.setting.sorts, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
+            none = task.setting.reduces | task.setting.sorts | task.setting.finds
+            enters = Mux(advance & ~none, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
             late = [Signal(_result_layout, name=f"late_{stage}") for stage in range(DIVISION_DELAY)]
             m.d.sync += [later.as_value().eq(sooner) for sooner, later in zip([enters, *late], late)]
             m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], enters))
@@ -283,7 +284,7 @@ class VectorControl(wiring.Component):
             odometer.steps.eq(task.result.walk.steps), odometer.counts.eq(task.result.walk.counts),
             odometer.advance.eq(done.valid & self.write_ready & ~done.reduced),
             self.target.eq(Mux(stages[LANE_LATENCY - 2].reduced, task.reduced.format, task.result.format)),
-            write.valid.eq(done.valid), write.psum.eq(where.psum), write.partition.eq(where.partition), write.size.eq(where.size),
+            write.valid.eq(done.valid & ~task.discards), write.psum.eq(where.psum), write.partition.eq(where.partition), write.size.eq(where.size),
             write.at.eq(Mux(done.reduced, task.reduced.walk.offset, odometer.at)), write.keeps.eq(task.keeps & ~done.reduced),
             write.counts_special.eq(task.count_special & ~done.reduced), ended.eq(done.valid & done.last & self.write_ready),
         ]

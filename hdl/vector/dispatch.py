@@ -28,8 +28,8 @@ _ALLOWED = {
     ("tensor_scalar_reduce", "op1"): tuple(name for name in REDUCTIONS if name in ARITHMETIC),
     ("tensor_scalar_cumulative", "op0"): ARITHMETIC,
     ("tensor_scalar_cumulative", "op1"): ("add", "subtract", "multiply", "maximum", "minimum")}
-_PLACES = {"data": "source0", "operand": "source1", "predicate": "source1"}
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated")
+_PLACES = {"data": "source0", "operand": "source1", "predicate": "source1", "values": "source1"}
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
 """Instructions that do not count NaN and infinite results."""
 
 
@@ -83,7 +83,8 @@ class VectorDispatch(wiring.Component):
         sizes = [self._size(m, index, pattern.format) for index, pattern in enumerate(patterns)]
         illegal, used, scalars = self._fields(m, instruction, own, sizes)
         task, raw = Signal(task_layout), Signal()
-        m.d.comb += self.task.payload.eq(task)
+        with_values, values = self._is(instruction, "find_index8", "match_replace8"), Signal()
+        m.d.comb += self._pass_on(task, with_values, values)
         self._task(m, instruction, own, sizes, task, raw)
 
         m.submodules.reach = reach = PatternRange()
@@ -136,6 +137,12 @@ class VectorDispatch(wiring.Component):
                 judge([*self._scalar_cases(scalars, patterns[0].partitions),
                        (too_many | self._wrong_numbers(instruction, counts, inner), Cause.ILLEGAL_FIELD),
                        (self._unwritten(instruction, banks), Cause.BANK_INVALID)], "hand on")
+                with m.If(with_values & (self.refused == Cause.NONE)):
+                    m.next = "hand on values"
+            with m.State("hand on values"):
+                m.d.comb += [self.task.valid.eq(1), values.eq(1)]
+                with m.If(self.task.ready):
+                    m.next = "hand on"
             with m.State("hand on"):
                 m.d.comb += self.task.valid.eq(1)
                 with m.If(self.task.ready):
@@ -193,6 +200,8 @@ class VectorDispatch(wiring.Component):
                         wrong.append(in_psum[0] & in_psum[1])
                     if "predicate" in opcode.accesses:
                         wrong.append(~_is_one_of(patterns[1].format, ("uint8", "uint16", "uint32"), FORMAT_CODES))
+                    if name == "find_index8":
+                        wrong.append(~_is_one_of(patterns[2].format, ("uint16", "uint32"), FORMAT_CODES))
                     if name == "tensor_copy_predicated":
                         wrong.append(patterns[0].format != patterns[2].format)
                     bits = self._bits(name, fields)
@@ -239,8 +248,10 @@ class VectorDispatch(wiring.Component):
                 other = counts[index] != counts[0]
                 if accesses[index] == "reduced":
                     other = counts[index] != 1
-                elif name == "max8":
-                    other = (counts[index] != TOP) | (counts[0] < TOP_ELEMENTS[0]) | (counts[0] > TOP_ELEMENTS[1])
+                elif name in ("max8", "find_index8", "match_replace8"):
+                    like_data = (name, accesses[index]) == ("match_replace8", "result")
+                    other = (counts[index] != (counts[0] if like_data else TOP)) | (counts[0] < TOP_ELEMENTS[0])
+                    other |= counts[0] > TOP_ELEMENTS[1]
                 elif name == "tensor_reduce":
                     other = counts[index] * inner != counts[0]
                 wrong.append(here & (other | (patterns[index].partitions != patterns[0].partitions)))
@@ -250,7 +261,7 @@ class VectorDispatch(wiring.Component):
         wrong = []
         for name in _NAMES:
             for index, role in enumerate(OPCODES[name].accesses):
-                if role in ("data", "operand", "predicate") or (name, role) == ("tensor_copy_predicated", "result"):
+                if role in _PLACES or (name, role) == ("tensor_copy_predicated", "result"):
                     unwritten = ~self.written.bit_select(banks[index], 1) & (instruction.patterns[index].space == _PSUM)
                     wrong.append(self._is(instruction, name) & unwritten)
         return _any(wrong)
@@ -327,6 +338,19 @@ class VectorDispatch(wiring.Component):
                 yield setting.divides.eq(1)
             case "max8":
                 yield from (setting.sorts.eq(1), task.axes.eq(DIMENSIONS))
+            case "find_index8":
+                yield from (setting.finds.eq(1), task.axes.eq(DIMENSIONS))
+            case "match_replace8":
+                yield from (setting.replaces.eq(1), task.scalars[0].value.eq(fields.fill))
+
+    def _pass_on(self, task, with_values, values):
+        """The task as it is; of an instruction with values first one that stores them, then one without them."""
+        given, own = Signal(task_layout, name="given"), task.setting
+        yield from (given.eq(task), given.source1.used.eq(task.source1.used & ~with_values), own.stores.eq(values),
+                    task.discards.eq(values), task.more.eq(values), self.task.payload.eq(given))
+        stored = {"finds": 0, "replaces": 0, "format0": own.format1, "size0": own.size1}
+        yield from (given.setting[name].eq(Mux(values, value, own[name])) for name, value in stored.items())
+        yield given.source0.eq(Mux(values, task.source1.as_value(), task.source0.as_value()))
 
     @staticmethod
     def _operand(m, operand, pattern, offset, size):

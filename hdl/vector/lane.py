@@ -22,6 +22,7 @@ DIVISION_DELAY = Reciprocal.latency - 2
 """How many cycles later a reciprocal comes; the two operators do not delay it."""
 _BELOW_ALL = 0xFFFF_FFFF
 """A NaN with a sign, which no element becomes: below all of them in their order."""
+_NOT_FOUND = 0xFFFF_FFFF
 _NAN = FLOAT_FORMATS["fp32"].nan
 _BYPASS = OPERATORS.index("bypass")
 _IDENTITIES = {"logical_and": 0x3F80_0000, "logical_or": 0, "logical_xor": 0}
@@ -111,13 +112,14 @@ class VectorLane(wiring.Component):
         join = self.join
         running = Array(Signal(32, name=f"running_{index}") for index in range(2 * PARTIALS))
         m.submodules.alu0, m.submodules.alu1 = alu0, alu1 = VectorALU(), VectorALU()
-        before, chosen, second = Signal(32), Signal(32), Signal(32)
+        before, chosen, second, found = Signal(32), Signal(32), Signal(32), Signal()
         state = Signal(32)
         m.d.comb += [
-            chosen.eq(Mux(setting.ranges, tokens[2].position, Mux(setting.selects & ~keep[0], scalars[0], x[0][0]))),
+            chosen.eq(Mux(setting.ranges, tokens[2].position,
+                          Mux((setting.selects & ~keep[0]) | (setting.replaces & found), scalars[0], x[0][0]))),
             before.eq(Mux(tokens[4].valid, alu1.o, state)),
             second.eq(Mux(setting.scans, before, Mux(setting.operand_in_0, x[1][0], scalars[0]))),
-            alu0.raw.eq(setting.raw),
+            alu0.raw.eq(setting.raw | setting.finds),
         ]
         with m.If(join.valid):
             m.d.comb += [
@@ -163,6 +165,7 @@ class VectorLane(wiring.Component):
         with m.If(self.loads.state):
             m.d.sync += state.eq(Mux(setting.scans, scalars[0], scalars[1]))
         self._sort(m, running, tokens[2], x[0][0])
+        m.d.comb += found.eq(self._find(m, running, tokens[2], x[0][0]))
 
         m.submodules.reciprocal = reciprocal = Reciprocal()
         m.d.comb += [reciprocal.start.eq(tokens[2].valid & setting.divides), reciprocal.x.eq(x[0][0])]
@@ -197,6 +200,24 @@ class VectorLane(wiring.Component):
                     m.d.sync += running[index].eq(Mux(above[index - 1], running[index - 1], value) if index else value)
         with m.If(setting.sorts & self.loads.state):
             m.d.sync += [running[index].eq(_BELOW_ALL) for index in range(PARTIALS)]
+
+    def _find(self, m, running, token, element):
+        """Whether an element is one of the first eight running results that was not found yet; the first such one then is."""
+        setting, value, found = self.setting, _nan_made_canonical(element), Signal(PARTIALS)
+        same, first = Signal(PARTIALS), Signal(PARTIALS)
+        m.d.comb += [same.eq(~found & Cat(value == running[index] for index in range(PARTIALS))), first.eq(same & -same)]
+        with m.If(token.valid & (setting.finds | setting.replaces)):
+            m.d.sync += found.eq(found | first)
+            for index in range(PARTIALS):
+                with m.If(setting.finds & first[index]):
+                    m.d.sync += running[PARTIALS + index].eq(token.affine)
+        with m.If(token.valid & setting.stores):
+            m.d.sync += running[token.partial].eq(value)
+        with m.If((setting.finds | setting.replaces) & self.loads.state):
+            m.d.sync += found.eq(0)
+            with m.If(setting.finds):
+                m.d.sync += [running[PARTIALS + index].eq(_NOT_FOUND) for index in range(PARTIALS)]
+        return same.any()
 
     def _select(self, m, words, row, token):
         """Both elements as binary32 or raw, at op0, op1 and the result; and what the predicate says, from op0 on."""
@@ -239,7 +260,7 @@ class VectorLane(wiring.Component):
         m.submodules.convert_result = convert = Convert(["fp32"], FORMATS)
         raw, target, special = Signal(32), Signal(FORMAT_BITS), Signal()
         m.d.comb += [convert.bits.eq(result), convert.source.eq(FORMAT_CODES["fp32"]), convert.target.eq(self.target)]
-        m.d.sync += [raw.eq(result), target.eq(self.target), self.o.eq(Mux(self.setting.raw, raw, convert.o)),
+        m.d.sync += [raw.eq(result), target.eq(self.target), self.o.eq(Mux(self.setting.raw | self.setting.finds, raw, convert.o)),
                      self.special.eq(special)]
         delayed = keep[-1]
         m.d.sync += self.keep.eq(delayed)

@@ -21,6 +21,7 @@ setting_layout = data.StructLayout({
     "format0": FORMAT_BITS, "format1": FORMAT_BITS, "size0": SIZE_BITS, "size1": SIZE_BITS,
     "operand_in_0": 1, "operand_in_1": 1, "scans": 1, "cumulates": 1, "reduces": 1, "reduces_results": 1,
     "selects": 1, "by_predicate": 1, "inverts": 1, "comparison": 3, "affine_data": 1, "ranges": 1, "divides": 1, "sorts": 1,
+    "stores": 1, "finds": 1, "replaces": 1,
     "fill": 32, "negate": 1})
 """What holds for all elements of an instruction.
 
@@ -29,7 +30,8 @@ it is scalar0 or scalar1, or as follows. ``scans``, ``cumulates``: it is the res
 ``reduces_results``: op1 reduces the data, or what op0 gives. ``selects``: where what is looked at does not hold, scalar0
 takes the place of the data; it is the affine value's ``comparison`` with 0, or with ``by_predicate`` the predicate;
 ``inverts`` it. ``affine_data``: the affine value is the data. ``ranges``: ``range_select``; ``divides``:
-``reciprocal``; ``sorts``: ``max8``."""
+``reciprocal``; ``sorts``: ``max8``. ``stores``: elements become the running results; ``finds``, ``replaces``: ``find_index8`` and
+``match_replace8``, whose values are these."""
 
 token_layout = data.StructLayout({
     "valid": 1, "byte0": 3, "byte1": 3, "affine": 32, "position": 32, "first": 1, "partial": range(PARTIALS), "half": 1})
@@ -51,7 +53,7 @@ scalar_layout = data.StructLayout({"value": 32, "stored": 1, "partition": PARTIT
 task_layout = data.StructLayout({
     "setting": setting_layout, "partitions": PARTITION_BITS + 1, "source0": operand_layout, "source1": operand_layout,
     "result": operand_layout, "reduced": operand_layout, "scalars": data.ArrayLayout(scalar_layout, 2), "axes": 3,
-    "affine": 1, "base": 32, "multiplier": 32, "affine_steps": data.ArrayLayout(32, DIMENSIONS), "start": 32,
+    "discards": 1, "more": 1, "affine": 1, "base": 32, "multiplier": 32, "affine_steps": data.ArrayLayout(32, DIMENSIONS), "start": 32,
     "keeps": 1, "count_special": 1})
 """A legal instruction. ``affine``: it has an affine value. ``keeps``: the result keeps its elements where the predicate does not
-hold."""
+hold. ``discards``: nothing is written; ``more``: the next task belongs to the same instruction."""
