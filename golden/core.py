@@ -116,6 +116,7 @@ class Core:
         self.rings = Rings()
         self.streams = {name: _Stream(name) for name in STREAMS}
         self.memories.written[:] = False
+        self.memories.random.reset()
         self._weights = None
 
     def start(self, stream, address):

@@ -8,6 +8,7 @@ from spec.formats import FORMATS
 from spec.isa import Cause
 
 from .formats import storage_dtype
+from .random_numbers import RandomStreams
 
 __all__ = ["Memories", "Refused"]
 
@@ -33,6 +34,8 @@ class Memories:
     psum : uint32 array [cols, banks * words]
     written : bool array [banks]
         Banks that something was written to since reset.
+    random : golden.random_numbers.RandomStreams
+        The vector engine's random numbers.
     """
 
     def __init__(self, core):
@@ -40,6 +43,7 @@ class Memories:
         self.sbuf = np.zeros((core.rows, core.sbuf_kib * 1024), np.uint8)
         self.psum = np.zeros((core.cols, core.psum_banks * core.psum_bank_words), np.uint32)
         self.written = np.zeros(core.psum_banks, bool)
+        self.random = RandomStreams(max(core.rows, core.cols))
 
     def elements(self, access, registers):
         """The elements that an access pattern of the state buffer names: bit patterns ``[partitions, elements]``.

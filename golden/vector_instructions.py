@@ -23,7 +23,7 @@ _OPERATORS = {
     "tensor_scalar_reduce": [ARITHMETIC, [name for name in REDUCTIONS if not is_bitwise(name)]],
     "tensor_scalar_cumulative": [ARITHMETIC, ("add", "subtract", "multiply", "maximum", "minimum")]}
 """What op0 and op1 may be."""
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
 _READS = ("data", "operand", "predicate", "values")
 
 
@@ -58,6 +58,9 @@ def _wrong_fields(instruction):
         ("predicate" in accesses and accesses["predicate"].format not in ("uint8", "uint16", "uint32"), "a predicate's format"),
         (name == "tensor_copy_predicated" and data.format != accesses["result"].format, "two formats"),
         (name == "find_index8" and accesses["result"].format not in ("uint16", "uint32"), "a format of positions"),
+        (name == "set_rng_seed" and data.format not in ("int32", "uint32"), "a format of seeds"),
+        (name == "rng" and accesses["result"].format not in INT_FORMATS, "a format of random bits"),
+        (name == "dropout" and data.format != accesses["result"].format, "two formats"),
         (bits and (None in kinds or len(kinds) > 1), "bits of other than integers of one width"),
         (bits and any(operator not in ("bypass", *BITWISE) for operator in operators), "an operator of bits and one of values"),
         (name == "tensor_reduce" and not 1 <= fields["axes"] <= DIMENSIONS, "a number of axes"),
@@ -87,6 +90,8 @@ def _wrong_numbers(instruction):
         wanted = {role: counts["data"] if (instruction.opcode, role) == ("match_replace8", "result") else TOP
                   for role in counts if role != "data"}
         return counts != {"data": counts["data"], **wanted} or not TOP_ELEMENTS[0] <= counts["data"] <= TOP_ELEMENTS[1]
+    if instruction.opcode == "set_rng_seed":
+        return counts["data"] != 1
     if "reduced" in wanted:
         wanted["reduced"] = 1
     return counts != wanted
@@ -120,7 +125,7 @@ class _Execution:
         self.fields, self.accesses = instruction.fields, instruction.accesses
         self.operators = _operators(instruction)
         self.bits = any(operator in BITWISE for operator in self.operators)
-        self.result = self.accesses["result"]
+        self.result = self.accesses.get("result")
         self.kept, self.reduced = None, None
 
     def stored(self, role):
@@ -224,6 +229,17 @@ class _Execution:
             data[partition, places[partition, place]] = self._fill()
         return data
 
+    def rng(self):
+        count = prod(count for _, count in self.result.dims)
+        draws = self._memories.random.draw(self.result.partitions, count)
+        return draws.astype(storage_dtype(self.result.format))
+
+    def dropout(self):
+        data = self.stored("data")
+        draws = self._memories.random.draw(*data.shape)
+        drops = (draws >> 8).astype(np.float32) * np.float32(2.0 ** -24) < self.scalar(0)
+        return np.where(drops, data.dtype.type(0), data)
+
     def tensor_reduce(self):
         data = self.operand("data")
         results = prod(count for _, count in self.result.dims)
@@ -253,6 +269,9 @@ def execute_vector(memories, instruction, registers):
         How many results that are to be counted are NaN or infinite.
     """
     check_vector(memories, instruction, registers)
+    if instruction.opcode == "set_rng_seed":
+        memories.random.seed(memories.operand(instruction.accesses["data"], registers)[:, 0].view(np.uint32))
+        return 0
     execution = _Execution(memories, instruction, registers)
     bits, result = execution.run(), execution.result
     if execution.kept is not None:

@@ -30,7 +30,7 @@ class VectorGenerator:
     """
 
     def __init__(self, core, rng, place, written):
-        self._core, self._rng, self._place, self._written = core, rng, place, written
+        self._core, self._random, self._place, self._written = core, rng, place, written
 
     def draw(self, name, most=48):
         """One instruction of that name.
@@ -42,13 +42,13 @@ class VectorGenerator:
             buffer; None where the attempt failed.
         """
         self._reads, self._scalars, self._writes = [], [], []
-        count = int(self._rng.integers(1, most + 1))
-        self._partitions = int(self._rng.integers(1, min(self._core.rows, self._core.cols) + 1))
+        count = int(self._random.integers(1, most + 1))
+        self._partitions = int(self._random.integers(1, min(self._core.rows, self._core.cols) + 1))
         accesses, fields = {}, {}
         made = getattr(self, f"_{name}")(count, accesses, fields)
         if not made or None in accesses.values():
             return None
-        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
+        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
         bits = any(OPERATORS[fields[op]] in BITWISE for op in ("op0", "op1") if op in fields)
         special = counts and not bits and accesses["result"].format not in INT_FORMATS and self._chance(0.5)
         writes = self._together(self._writes)
@@ -65,10 +65,10 @@ class VectorGenerator:
         return Instruction(name, order, fields, count_special=special), reads, writes
 
     def _chance(self, share):
-        return self._rng.random() < share
+        return self._random.random() < share
 
     def _choice(self, values):
-        return values[int(self._rng.integers(len(values)))]
+        return values[int(self._random.integers(len(values)))]
 
     @staticmethod
     def _together(touched):
@@ -86,7 +86,7 @@ class VectorGenerator:
 
     def _first(self, limit):
         quadrant = max(1, limit // 4)
-        return quadrant * int(self._rng.integers(0, (limit - self._partitions) // quadrant + 1))
+        return quadrant * int(self._random.integers(0, (limit - self._partitions) // quadrant + 1))
 
     def _operand(self, role, names, count, accesses, psum=True):
         """Place an operand or a result; ``names``: its possible formats."""
@@ -97,7 +97,7 @@ class VectorGenerator:
         if psum and words and len(banks) and count <= 64 and self._chance(0.25):
             name, bank = self._choice(words), self._choice(list(banks))
             step = self._choice((1, 1, 1, -1, 2))
-            low = int(self._rng.integers(0, max(1, min(64, core.psum_bank_words - 2 * count))))
+            low = int(self._random.integers(0, max(1, min(64, core.psum_bank_words - 2 * count))))
             first = low + (count - 1 if step < 0 else 0)
             partition = self._first(core.cols)
             access = Access("psum", name, partition, self._partitions, bank * core.psum_bank_bytes + 4 * first, ((step, count),))
@@ -137,11 +137,11 @@ class VectorGenerator:
         return True
 
     def _scalar(self, number, fields):
-        fields[f"scalar{number}"] = (self._choice(_ROUND_NUMBERS) if self._chance(0.3) else int(self._rng.integers(1 << 32))
-                                     if self._chance(0.3) else int(np.float32(self._rng.standard_normal()).view(np.uint32)))
+        fields[f"scalar{number}"] = (self._choice(_ROUND_NUMBERS) if self._chance(0.3) else int(self._random.integers(1 << 32))
+                                     if self._chance(0.3) else int(np.float32(self._random.standard_normal()).view(np.uint32)))
         if self._chance(0.3):
             core, partition = self._core, self._first(self._core.rows)
-            at = 4 * int(self._rng.integers(0, min(512, core.sbuf_bytes) // 4))
+            at = 4 * int(self._random.integers(0, min(512, core.sbuf_bytes) // 4))
             rows = np.arange(partition, partition + self._partitions)[:, None] * core.sbuf_bytes
             self._scalars.append(("sbuf", (rows + at + np.arange(4)).ravel()))
             fields |= {f"scalar{number}": at, f"scalar{number}_stored": 1, f"scalar{number}_partition": partition}
@@ -198,14 +198,14 @@ class VectorGenerator:
         return set(dict(self._writes).get("banks", np.zeros(0, int)).tolist()) <= set(self._written())
 
     def _memset(self, count, accesses, fields):
-        fields["value"] = int(self._rng.integers(1 << 32))
+        fields["value"] = int(self._random.integers(1 << 32))
         self._operand("result", list(FORMATS), count, accesses)
         return True
 
     def _affine(self, fields):
         wide = self._chance(0.2)
         for name in ("base", "multiplier", *(f"step{index}" for index in range(DIMENSIONS))):
-            fields[name] = int(self._rng.integers(-2**31, 2**31) if wide else self._rng.integers(-40, 41))
+            fields[name] = int(self._random.integers(-2**31, 2**31) if wide else self._random.integers(-40, 41))
 
     def _iota(self, count, accesses, fields):
         self._affine(fields)
@@ -214,16 +214,16 @@ class VectorGenerator:
 
     def _affine_select(self, count, accesses, fields):
         self._affine(fields)
-        fields |= {"comparison0": int(self._rng.integers(6)), "fill": self._choice(_ROUND_NUMBERS)}
+        fields |= {"comparison0": int(self._random.integers(6)), "fill": self._choice(_ROUND_NUMBERS)}
         return self._tensors(("data",), False, count, accesses)
 
     def _range_select(self, count, accesses, fields):
-        fields |= {"comparison0": int(self._rng.integers(6)), "comparison1": int(self._rng.integers(6)),
-                   "fill": self._choice(_ROUND_NUMBERS), "start": int(self._rng.integers(-60, 60))}
+        fields |= {"comparison0": int(self._random.integers(6)), "comparison1": int(self._random.integers(6)),
+                   "fill": self._choice(_ROUND_NUMBERS), "start": int(self._random.integers(-60, 60))}
         for number in range(2):
             self._scalar(number, fields)
             if not fields.get(f"scalar{number}_stored") and self._chance(0.8):
-                fields[f"scalar{number}"] = int(np.float32(self._rng.integers(-60, 100)).view(np.uint32))
+                fields[f"scalar{number}"] = int(np.float32(self._random.integers(-60, 100)).view(np.uint32))
         return self._tensors(("data",), False, count, accesses)
 
     def _select(self, count, accesses, fields):
@@ -245,7 +245,7 @@ class VectorGenerator:
         if accesses["data"] is None:
             return False
         dims = [number for _, number in accesses["data"].dims]
-        fields["axes"] = int(self._rng.integers(1, DIMENSIONS + 1))
+        fields["axes"] = int(self._random.integers(1, DIMENSIONS + 1))
         self._operand("result", names, int(np.prod(dims[fields["axes"]:], dtype=int)), accesses)
         return True
 
@@ -296,3 +296,21 @@ class VectorGenerator:
     def _match_replace8(self, count, accesses, fields):
         fields["fill"] = self._choice(_ROUND_NUMBERS)
         return self._with_values(count, accesses, list(FORMATS), None)
+
+    def _set_rng_seed(self, count, accesses, fields):
+        self._operand("data", ["int32", "uint32"], 1, accesses)
+        return True
+
+    def _rng(self, count, accesses, fields):
+        self._operand("result", list(INT_FORMATS), count, accesses)
+        return True
+
+    def _dropout(self, count, accesses, fields):
+        self._scalar(0, fields)
+        if not fields.get("scalar0_stored") and self._chance(0.8):
+            fields["scalar0"] = int(np.float32(self._random.random()).view(np.uint32))
+        self._operand("data", list(FORMATS), count, accesses)
+        if accesses["data"] is None:
+            return False
+        self._result([accesses["data"].format], count, accesses)
+        return True

@@ -167,6 +167,10 @@ OPCODES = {opcode.name: opcode for opcode in (
            "result = the positions in data of the 8 values, all ones for those that are not there"),
     Opcode("match_replace8", 0x51, ("vector",), ("data", "values", "result"), (_FILL,),
            "result = data with fill in the place of the 8 values"),
+    Opcode("set_rng_seed", 0x52, ("vector",), ("data",), (), "each partition's random numbers start anew, from its word of data (N12)"),
+    Opcode("rng", 0x53, ("vector",), ("result",), (), "result = random bits (N12)"),
+    Opcode("dropout", 0x54, ("vector",), ("data", "result"), _SCALAR0,
+           "result = 0 with probability scalar0, else data (N12)"),
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""

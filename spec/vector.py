@@ -1,6 +1,7 @@
 """What the vector engine can be asked to do: operators, which of them go together, and what an instruction may name."""
 
-__all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "TOP", "TOP_ELEMENTS", "is_bitwise"]
+__all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "RANDOM_START", "RANDOM_WEYL", "SEED_DISCARDS",
+           "SEED_MULTIPLIER", "TOP", "TOP_ELEMENTS", "is_bitwise"]
 
 ARITHMETIC = ("bypass", "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
               "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min")
@@ -26,6 +27,19 @@ TOP = 8
 """Elements that ``max8`` finds; values that ``find_index8`` and ``match_replace8`` look for (public)."""
 TOP_ELEMENTS = 8, 16_384
 """Among how many, at least and at most (public)."""
+
+
+RANDOM_START = (123_456_789, 362_436_069, 521_288_629, 88_675_123, 5_783_321, 6_615_241)
+"""State x, y, z, w, v, d of a partition's generator until it is seeded: xorwow's (G. Marsaglia, Xorshift RNGs, 2003)."""
+
+RANDOM_WEYL = 362_437
+"""What xorwow adds to d for each draw."""
+
+SEED_MULTIPLIER = 0x9E37_79B9
+"""Of a partition's number, which makes streams of one seed different; our own choice, 2^32 divided by the golden ratio."""
+
+SEED_DISCARDS = 32
+"""Draws that seeding throws away, so that seeds and numbers that differ by a bit are mixed; our own choice."""
 
 
 def is_bitwise(name):

@@ -8,7 +8,7 @@ import pytest
 
 from sim.random_programs import random_vector_generator
 from sim.random_vector import VECTOR_INSTRUCTIONS
-from spec.formats import FORMATS
+from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, OPCODES
 from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS
 from tests.vector_bench import CORE, bench, instruction
@@ -27,8 +27,10 @@ def program(rng, formats, made):
     bench().fill(rng, formats)
     placed = []
     for number, one in enumerate(made):
-        result = replace(one.accesses["result"], offset=RESULTS + PART * (number % 16))
-        placed.append(replace(one, accesses={**one.accesses, "result": result}))
+        accesses = dict(one.accesses)
+        if "result" in accesses:
+            accesses["result"] = replace(accesses["result"], offset=RESULTS + PART * (number % 16))
+        placed.append(replace(one, accesses=accesses))
     for first in range(0, len(placed), 16):
         bench().run(*placed[first:first + 16])
 
@@ -161,6 +163,26 @@ def test_values_are_found_and_replaced(rng, source):
         bench().run(*made)
 
 
+def test_random_numbers(rng):
+    """Of every format, before and after a seed; draws go on from one instruction to the next."""
+    bench().fill(rng, ("fp32", "bf16"))
+    for partitions in range(1, CORE.rows + 1):
+        bench().run(*(instruction("rng", {"result": name}, 40) for name in INT_FORMATS),
+                    instruction("set_rng_seed", {"data": "uint32"}, 1, partitions=partitions),
+                    instruction("rng", {"result": "uint16"}, 40, partitions=2),
+                    instruction("dropout", {"data": "fp32", "result": "fp32"}, 200, scalar0=0x3E80_0000),
+                    instruction("rng", {"result": "int32"}, 40))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_dropout(rng, name):
+    """No probability, every probability, NaN, and more than one."""
+    bench().fill(rng, (name,))
+    words = [0, 0x8000_0000, 0x3F80_0000, 0x7FC0_0000, 0xBF80_0000, 0x7F80_0000, 0x3380_0000, 0x3F00_0000]
+    program(rng, (name,), [instruction("set_rng_seed", {"data": "int32"}, 1),
+                           *(instruction("dropout", {"data": name, "result": name}, 16, scalar0=word) for word in words)])
+
+
 def test_memset(rng):
     program(rng, ("fp32",), [instruction("memset", {"result": name}, 16, value=int(rng.integers(1 << 32))) for name in FORMATS])
 
@@ -196,7 +218,7 @@ PACE = [
     ("scalar_tensor_tensor", BF16, 1, {"op0": "subtract", "op1": "multiply"}),
     ("scalar_tensor_tensor", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
     ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 1, {}),
-    ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
+    ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("rng", FIND, 1, {}), ("dropout", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
     ("reciprocal", FP32, 8, {}), ("max8", FP32, 1, {"dims": {"result": ((1, 8),)}}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
     ("find_index8", FIND, 1, {"dims": {"values": ((1, 8),), "result": ((1, 8),)}}), ("match_replace8", FP32, 1, {"dims": {"values": ((1, 8),)}}),
     ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, SPACES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SEED_DISCARDS, SEED_MULTIPLIER, TOP, TOP_ELEMENTS
 
 from ..control.layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 from ..control.sequencer import OFFSET_SHAPE
@@ -29,7 +29,7 @@ _ALLOWED = {
     ("tensor_scalar_cumulative", "op0"): ARITHMETIC,
     ("tensor_scalar_cumulative", "op1"): ("add", "subtract", "multiply", "maximum", "minimum")}
 _PLACES = {"data": "source0", "operand": "source1", "predicate": "source1", "values": "source1"}
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8")
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
 """Instructions that do not count NaN and infinite results."""
 
 
@@ -83,8 +83,9 @@ class VectorDispatch(wiring.Component):
         sizes = [self._size(m, index, pattern.format) for index, pattern in enumerate(patterns)]
         illegal, used, scalars = self._fields(m, instruction, own, sizes)
         task, raw = Signal(task_layout), Signal()
-        with_values, values = self._is(instruction, "find_index8", "match_replace8"), Signal()
-        m.d.comb += self._pass_on(task, with_values, values)
+        with_values, seeds = self._is(instruction, "find_index8", "match_replace8"), self._is(instruction, "set_rng_seed")
+        first = Signal()
+        m.d.comb += self._pass_on(task, with_values, seeds, first)
         self._task(m, instruction, own, sizes, task, raw)
 
         m.submodules.reach = reach = PatternRange()
@@ -137,10 +138,10 @@ class VectorDispatch(wiring.Component):
                 judge([*self._scalar_cases(scalars, patterns[0].partitions),
                        (too_many | self._wrong_numbers(instruction, counts, inner), Cause.ILLEGAL_FIELD),
                        (self._unwritten(instruction, banks), Cause.BANK_INVALID)], "hand on")
-                with m.If(with_values & (self.refused == Cause.NONE)):
-                    m.next = "hand on values"
-            with m.State("hand on values"):
-                m.d.comb += [self.task.valid.eq(1), values.eq(1)]
+                with m.If((with_values | seeds) & (self.refused == Cause.NONE)):
+                    m.next = "hand on first"
+            with m.State("hand on first"):
+                m.d.comb += [self.task.valid.eq(1), first.eq(1)]
                 with m.If(self.task.ready):
                     m.next = "hand on"
             with m.State("hand on"):
@@ -202,8 +203,12 @@ class VectorDispatch(wiring.Component):
                         wrong.append(~_is_one_of(patterns[1].format, ("uint8", "uint16", "uint32"), FORMAT_CODES))
                     if name == "find_index8":
                         wrong.append(~_is_one_of(patterns[2].format, ("uint16", "uint32"), FORMAT_CODES))
-                    if name == "tensor_copy_predicated":
-                        wrong.append(patterns[0].format != patterns[2].format)
+                    if name in ("tensor_copy_predicated", "dropout"):
+                        wrong.append(patterns[0].format != patterns[opcode.accesses.index("result")].format)
+                    if name == "set_rng_seed":
+                        wrong.append(~_is_one_of(patterns[0].format, ("int32", "uint32"), FORMAT_CODES))
+                    if name == "rng":
+                        wrong.append(~is_integer[0])
                     bits = self._bits(name, fields)
                     if name in ("tensor_tensor", "tensor_scalar", "tensor_reduce"):
                         wrong.append(bits & ~Cat(is_integer[:count]).all())
@@ -212,9 +217,11 @@ class VectorDispatch(wiring.Component):
                         wrong += [bits & ~_is_one_of(fields[op], ("bypass", *BITWISE), OPERATORS) for op in ("op0", "op1")]
                     if name == "tensor_reduce":
                         wrong += [(fields.axes < 1) | (fields.axes > DIMENSIONS), bits & fields.negate]
-                    result = patterns[opcode.accesses.index("result")].format
-                    wrong.append(header.count_special & (
-                        Const(1, 1) if name in _UNCOUNTED else bits | ~_is_one_of(result, FLOAT_FORMATS, FORMAT_CODES)))
+                    counts = Const(0, 1)
+                    if name not in _UNCOUNTED:
+                        result = patterns[opcode.accesses.index("result")].format
+                        counts = ~bits & _is_one_of(result, FLOAT_FORMATS, FORMAT_CODES)
+                    wrong.append(header.count_special & ~counts)
                     m.d.comb += [illegal.eq(_any(wrong)), used.eq(count)]
         return illegal, used, scalars
 
@@ -244,6 +251,8 @@ class VectorDispatch(wiring.Component):
         wrong = []
         for name in _NAMES:
             accesses, here = OPCODES[name].accesses, self._is(instruction, name)
+            if name == "set_rng_seed":
+                wrong.append(here & (counts[0] != 1))
             for index in range(1, len(accesses)):
                 other = counts[index] != counts[0]
                 if accesses[index] == "reduced":
@@ -338,19 +347,32 @@ class VectorDispatch(wiring.Component):
                 yield setting.divides.eq(1)
             case "max8":
                 yield from (setting.sorts.eq(1), task.axes.eq(DIMENSIONS))
+            case "set_rng_seed":
+                # A row for each partition; afterwards draws along the result's counts.
+                yield from (raw.eq(1), task.affine.eq(1), task.multiplier.eq(SEED_MULTIPLIER),
+                            *(count.eq(SEED_DISCARDS if index == 0 else 1) for index, count in enumerate(task.result.walk.counts)))
+            case "rng":
+                yield from (raw.eq(1), setting.draws.eq(1))
+            case "dropout":
+                yield from (raw.eq(1), setting.drops.eq(1), setting.format1.eq(FORMAT_CODES["uint32"]),
+                            setting.op0.eq(OPERATORS.index("less")))
             case "find_index8":
                 yield from (setting.finds.eq(1), task.axes.eq(DIMENSIONS))
             case "match_replace8":
                 yield from (setting.replaces.eq(1), task.scalars[0].value.eq(fields.fill))
 
-    def _pass_on(self, task, with_values, values):
-        """The task as it is; of an instruction with values first one that stores them, then one without them."""
+    def _pass_on(self, task, with_values, seeds, first):
+        """The task as it is, or two: an instruction with values first stores them, one that seeds then discards draws."""
         given, own = Signal(task_layout, name="given"), task.setting
-        yield from (given.eq(task), given.source1.used.eq(task.source1.used & ~with_values), own.stores.eq(values),
-                    task.discards.eq(values), task.more.eq(values), self.task.payload.eq(given))
+        values, discards = with_values & first, seeds & ~first
+        yield from (given.eq(task), own.stores.eq(values), own.seeds.eq(seeds & first),
+                    task.discards.eq(values | seeds), task.more.eq(first), self.task.payload.eq(given),
+                    given.source0.eq(Mux(values, task.source1.as_value(), task.source0.as_value())),
+                    given.source0.used.eq(Mux(values, 1, task.source0.used & ~discards)),
+                    given.source1.used.eq(task.source1.used & ~with_values))
         stored = {"finds": 0, "replaces": 0, "format0": own.format1, "size0": own.size1}
         yield from (given.setting[name].eq(Mux(values, value, own[name])) for name, value in stored.items())
-        yield given.source0.eq(Mux(values, task.source1.as_value(), task.source0.as_value()))
+        yield from (given.setting.draws.eq(own.draws | discards), given.affine.eq(task.affine & ~discards))
 
     @staticmethod
     def _operand(m, operand, pattern, offset, size):

@@ -85,7 +85,7 @@ class VectorEngine(wiring.Component):
             m.submodules[f"lane_{index}"] = place(platform, lane)
             lanes.append(lane)
             row = control.loads.row & (control.row_lane == index)
-            m.d.comb += [lane.enable.eq(control.enable), lane.sbuf.eq(sbuf[index]), lane.psum.eq(psum[index]),
+            m.d.comb += [lane.enable.eq(control.enable), lane.active.eq(active[index]), lane.sbuf.eq(sbuf[index]), lane.psum.eq(psum[index]),
                          lane.loads.eq(control.loads), lane.loads.row.eq(row), lane.setting.eq(control.setting),
                          lane.token.eq(control.token), lane.join.eq(control.join), lane.target.eq(control.target)]
         self._write(m, control, lanes, active)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS
 from spec.isa import COMPARISONS
-from spec.vector import OPERATORS
+from spec.vector import OPERATORS, RANDOM_START, RANDOM_WEYL
 
 from ..arith.convert import Convert
 from ..arith.reciprocal import Reciprocal
@@ -22,6 +22,8 @@ DIVISION_DELAY = Reciprocal.latency - 2
 """How many cycles later a reciprocal comes; the two operators do not delay it."""
 _BELOW_ALL = 0xFFFF_FFFF
 """A NaN with a sign, which no element becomes: below all of them in their order."""
+_FRACTION_OF_24_BITS = 24 << 23
+"""Taken from binary32's exponent: times 2^-24."""
 _NOT_FOUND = 0xFFFF_FFFF
 _NAN = FLOAT_FORMATS["fp32"].nan
 _BYPASS = OPERATORS.index("bypass")
@@ -53,6 +55,8 @@ class VectorLane(wiring.Component):
     -------
     enable : In(1)
         All but what ``loads`` puts in registers stands still where it is low.
+    active : In(1)
+        The instruction has the lane's partition; only then random numbers are drawn.
     sbuf : In(64), psum : In(32)
         Words of the lane's partition.
     loads : In(loads_layout)
@@ -74,7 +78,7 @@ class VectorLane(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "enable": In(1), "sbuf": In(WORD_BITS), "psum": In(32), "loads": In(loads_layout), "setting": In(setting_layout),
+            "enable": In(1), "active": In(1), "sbuf": In(WORD_BITS), "psum": In(32), "loads": In(loads_layout), "setting": In(setting_layout),
             "token": In(token_layout), "join": In(join_layout), "target": In(FORMAT_BITS), "o": Out(32), "keep": Out(1),
             "special": Out(1)})
 
@@ -112,11 +116,13 @@ class VectorLane(wiring.Component):
         join = self.join
         running = Array(Signal(32, name=f"running_{index}") for index in range(2 * PARTIALS))
         m.submodules.alu0, m.submodules.alu1 = alu0, alu1 = VectorALU(), VectorALU()
+        fraction = Signal(32)
         before, chosen, second, found = Signal(32), Signal(32), Signal(32), Signal()
         state = Signal(32)
         m.d.comb += [
-            chosen.eq(Mux(setting.ranges, tokens[2].position,
-                          Mux((setting.selects & ~keep[0]) | (setting.replaces & found), scalars[0], x[0][0]))),
+            fraction.eq(Mux(x[1][0] == 0, 0, x[1][0] - _FRACTION_OF_24_BITS)),
+            chosen.eq(Mux(setting.drops, fraction, Mux(setting.ranges, tokens[2].position,
+                          Mux((setting.selects & ~keep[0]) | (setting.replaces & found), scalars[0], x[0][0])))),
             before.eq(Mux(tokens[4].valid, alu1.o, state)),
             second.eq(Mux(setting.scans, before, Mux(setting.operand_in_0, x[1][0], scalars[0]))),
             alu0.raw.eq(setting.raw | setting.finds),
@@ -178,6 +184,8 @@ class VectorLane(wiring.Component):
             m.d.sync += result.eq(negated)
         with m.Elif(setting.ranges):
             m.d.sync += result.eq(_nan_made_canonical(Mux(in_range, x[0][2], setting.fill)))
+        with m.Elif(setting.drops):
+            m.d.sync += result.eq(Mux(earlier == 0, x[0][2], 0))
         with m.Elif(setting.reduces_results):
             m.d.sync += result.eq(earlier)
         with m.Elif(setting.divides):
@@ -244,17 +252,32 @@ class VectorLane(wiring.Component):
         keep = [Signal(name=f"keep_{stage}") for stage in range(6)]
         m.d.sync += [keep[0].eq(Mux(setting.by_predicate, elements[1] != 0, compared) ^ setting.inverts),
                      *(later.eq(sooner) for sooner, later in zip(keep, keep[1:]))]
-        for index, element in enumerate(elements):
-            bits = Mux(setting.affine_data, affine, element) if index == 0 else element
-            convert = Convert(FORMATS, ["fp32"])
+        drawn = self._draw(m, token, elements[0], row)
+        elements[0] = Mux(setting.affine_data, affine, Mux(setting.draws, drawn, elements[0]))
+        elements[1] = Mux(setting.drops, drawn >> 8, elements[1])
+        for index, bits in enumerate(elements):
+            convert, raw = Convert(FORMATS, ["fp32"]), setting.raw & ~(setting.drops & index)
             m.submodules[f"convert_{index}"] = convert
             stages = [Signal(32, name=f"raw_{index}"), *(Signal(32, name=f"x{index}_{stage}") for stage in range(3))]
             m.d.comb += [convert.bits.eq(bits), convert.source.eq(setting[f"format{index}"]),
                          convert.target.eq(FORMAT_CODES["fp32"])]
-            m.d.sync += [stages[0].eq(bits), stages[1].eq(Mux(setting.raw, stages[0], convert.o)), stages[2].eq(stages[1]),
+            m.d.sync += [stages[0].eq(bits), stages[1].eq(Mux(raw, stages[0], convert.o)), stages[2].eq(stages[1]),
                          stages[3].eq(stages[2])]
             x.append(stages[1:])
         return x, keep[1:]
+
+    def _draw(self, m, token, element, row):
+        """The next random word; a token that draws takes it."""
+        setting, drawn = self.setting, Signal(32)
+        x, y, z, w, v, d = state = [Signal(32, init=word, name=f"random_{name}") for name, word in zip("xyzwvd", RANDOM_START)]
+        mixed, following, weyl = Signal(32), Signal(32), Signal(32)
+        m.d.comb += [mixed.eq(x ^ x >> 2), following.eq(v ^ v << 4 ^ mixed ^ mixed << 1), weyl.eq(d + RANDOM_WEYL),
+                     drawn.eq(following + weyl)]
+        with m.If(token.valid & self.active & (setting.draws | setting.drops)):
+            m.d.sync += [x.eq(y), y.eq(z), z.eq(w), w.eq(v), v.eq(following), d.eq(weyl)]
+        with m.If(token.valid & self.active & setting.seeds):
+            m.d.sync += [register.eq(word ^ change) for register, word, change in zip(state, RANDOM_START, (element, row, 0, 0, 0, 0))]
+        return drawn
 
     def _hand_on(self, m, result, keep):
         m.submodules.convert_result = convert = Convert(["fp32"], FORMATS)

@@ -21,7 +21,7 @@ setting_layout = data.StructLayout({
     "format0": FORMAT_BITS, "format1": FORMAT_BITS, "size0": SIZE_BITS, "size1": SIZE_BITS,
     "operand_in_0": 1, "operand_in_1": 1, "scans": 1, "cumulates": 1, "reduces": 1, "reduces_results": 1,
     "selects": 1, "by_predicate": 1, "inverts": 1, "comparison": 3, "affine_data": 1, "ranges": 1, "divides": 1, "sorts": 1,
-    "stores": 1, "finds": 1, "replaces": 1,
+    "stores": 1, "finds": 1, "replaces": 1, "seeds": 1, "draws": 1, "drops": 1,
     "fill": 32, "negate": 1})
 """What holds for all elements of an instruction.
 
@@ -31,7 +31,8 @@ it is scalar0 or scalar1, or as follows. ``scans``, ``cumulates``: it is the res
 takes the place of the data; it is the affine value's ``comparison`` with 0, or with ``by_predicate`` the predicate;
 ``inverts`` it. ``affine_data``: the affine value is the data. ``ranges``: ``range_select``; ``divides``:
 ``reciprocal``; ``sorts``: ``max8``. ``stores``: elements become the running results; ``finds``, ``replaces``: ``find_index8`` and
-``match_replace8``, whose values are these."""
+``match_replace8``, whose values are these. ``seeds``: elements start the random numbers anew; ``draws``: these are the data;
+``drops``: ``dropout``."""
 
 token_layout = data.StructLayout({
     "valid": 1, "byte0": 3, "byte1": 3, "affine": 32, "position": 32, "first": 1, "partial": range(PARTIALS), "half": 1})
