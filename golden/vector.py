@@ -10,7 +10,8 @@ from spec.vector import ARITHMETIC
 
 from .formats import canonical_bits
 
-__all__ = ["affine", "apply", "canonical", "cumulate", "find", "join", "largest", "reciprocal", "reduce", "scan"]
+__all__ = ["affine", "apply", "canonical", "cumulate", "find", "join", "largest", "reciprocal", "reduce", "reduce_partitions",
+           "scan"]
 
 _NAN = np.uint32(0x7FC0_0000).view(np.float32)
 _PARTIALS = 8
@@ -143,6 +144,11 @@ def reduce(operator, elements):
             running = apply(operator, running, elements[..., index])
         partials.append(running)
     return join(operator, partials)
+
+
+def reduce_partitions(operator, elements):
+    """The first axis as one result, by pairs of neighbours, level by level (N8)."""
+    return join(operator, elements)
 
 
 def scan(operators, reverses, data, operand, initial):

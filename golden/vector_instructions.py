@@ -6,7 +6,7 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS, is_bitwise
+from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS, is_bitwise
 
 from . import vector
 from .formats import convert, decode, storage_dtype
@@ -19,11 +19,12 @@ VECTOR_INSTRUCTIONS = tuple(name for name, opcode in OPCODES.items() if opcode.c
 _COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 _OPERATORS = {
     "tensor_tensor": [OPERATORS[1:]], "tensor_scalar": [OPERATORS] * 2, "scalar_tensor_tensor": [ARITHMETIC] * 2,
-    "tensor_tensor_scan": [ARITHMETIC] * 2, "tensor_reduce": [REDUCTIONS],
+    "tensor_tensor_scan": [ARITHMETIC] * 2, "tensor_reduce": [REDUCTIONS], "tensor_partition_reduce": [REDUCTIONS],
     "tensor_scalar_reduce": [ARITHMETIC, [name for name in REDUCTIONS if not is_bitwise(name)]],
     "tensor_scalar_cumulative": [ARITHMETIC, ("add", "subtract", "multiply", "maximum", "minimum")]}
 """What op0 and op1 may be."""
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
+              "stream_shuffle", "transpose")
 _READS = ("data", "operand", "predicate", "values")
 
 
@@ -41,7 +42,16 @@ def _scalar_names(fields):
     return [name for name in ("scalar0", "scalar1") if name in fields]
 
 
-def _wrong_fields(instruction):
+def _mask(fields, group):
+    return [fields[f"mask{index}"] for index in range(group)]
+
+
+def _group(memories):
+    """Partitions of a group."""
+    return min(SHUFFLE_GROUP, memories.extent("sbuf")[0])
+
+
+def _wrong_fields(instruction, group):
     """What is illegal whatever the memories hold, in words; None where nothing is."""
     name, accesses, fields = instruction.opcode, instruction.accesses, instruction.fields
     operators = _operators(instruction)
@@ -60,7 +70,9 @@ def _wrong_fields(instruction):
         (name == "find_index8" and accesses["result"].format not in ("uint16", "uint32"), "a format of positions"),
         (name == "set_rng_seed" and data.format not in ("int32", "uint32"), "a format of seeds"),
         (name == "rng" and accesses["result"].format not in INT_FORMATS, "a format of random bits"),
-        (name == "dropout" and data.format != accesses["result"].format, "two formats"),
+        (name in ("dropout", "stream_shuffle", "transpose") and data.format != accesses["result"].format, "two formats"),
+        (name == "stream_shuffle" and any(entry >= group and entry != SHUFFLE_KEEPS for entry in _mask(fields, group)), "a mask"),
+        (name == "tensor_partition_reduce" and fields["average"] and operators != ["add"], "an average of other than a sum"),
         (bits and (None in kinds or len(kinds) > 1), "bits of other than integers of one width"),
         (bits and any(operator not in ("bypass", *BITWISE) for operator in operators), "an operator of bits and one of values"),
         (name == "tensor_reduce" and not 1 <= fields["axes"] <= DIMENSIONS, "a number of axes"),
@@ -73,14 +85,21 @@ def _wrong_fields(instruction):
     return next((words for wrong, words in complaints if wrong), None)
 
 
-def _wrong_numbers(instruction):
+def _wrong_numbers(instruction, group):
     """Whether numbers of elements or partitions do not go together."""
     accesses = list(instruction.accesses.items())
     counts = {role: prod(count for _, count in access.dims) for role, access in accesses}
     first, leading = accesses[0]
     if any(count > MOST_ELEMENTS for count in counts.values()):
         return True
+    if instruction.opcode == "transpose":
+        sides = leading.partitions, counts["data"]
+        return sides != (counts["result"], instruction.accesses["result"].partitions) or max(sides) > group
+    if instruction.opcode == "tensor_partition_reduce":
+        return counts["result"] != counts["data"] or instruction.accesses["result"].partitions != 1
     if any(access.partitions != leading.partitions for _, access in accesses):
+        return True
+    if instruction.opcode == "stream_shuffle" and leading.partitions % group:
         return True
     wanted = dict.fromkeys(counts, counts[first])
     if instruction.opcode == "tensor_reduce":
@@ -99,7 +118,7 @@ def _wrong_numbers(instruction):
 
 def check_vector(memories, instruction, registers):
     """Raises :class:`golden.memory.Refused` for the first reason of ``docs/vector-engine.md`` that holds."""
-    if words := _wrong_fields(instruction):
+    if words := _wrong_fields(instruction, _group(memories)):
         raise Refused(Cause.ILLEGAL_FIELD, f"{instruction.opcode}: {words} that it must not have")
     for access in instruction.accesses.values():
         memories.check_operand(access, registers)
@@ -107,7 +126,7 @@ def check_vector(memories, instruction, registers):
     for scalar in _scalar_names(instruction.fields):
         if instruction.fields[f"{scalar}_stored"]:
             memories.check_stored(instruction.fields[f"{scalar}_partition"], partitions, instruction.fields[scalar])
-    if _wrong_numbers(instruction):
+    if _wrong_numbers(instruction, _group(memories)):
         raise Refused(Cause.ILLEGAL_FIELD, f"{instruction.opcode}: numbers of elements or partitions that do not go together")
     for role, access in instruction.accesses.items():
         keeps = instruction.opcode == "tensor_copy_predicated" and role == "result"
@@ -239,6 +258,23 @@ class _Execution:
         draws = self._memories.random.draw(*data.shape)
         drops = (draws >> 8).astype(np.float32) * np.float32(2.0 ** -24) < self.scalar(0)
         return np.where(drops, data.dtype.type(0), data)
+
+    def stream_shuffle(self):
+        data, group = self.stored("data"), _group(self._memories)
+        mask = np.array(_mask(self.fields, group))
+        self.kept = np.tile(mask == SHUFFLE_KEEPS, len(data) // group)[:, None]
+        source = np.where(mask == SHUFFLE_KEEPS, 0, mask)
+        return data.reshape(-1, group, data.shape[1])[:, source].reshape(data.shape)
+
+    def transpose(self):
+        return self.stored("data").T
+
+    def tensor_partition_reduce(self):
+        data = self.operand("data")
+        total = vector.reduce_partitions(self.operators[0], data)
+        if self.fields["average"]:
+            total = vector.apply("multiply", total, vector.reciprocal(np.float32(len(data))))
+        return total[None]
 
     def tensor_reduce(self):
         data = self.operand("data")

@@ -6,7 +6,7 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import DIMENSIONS, OPCODES, VECTOR_CODES, Access, Instruction
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, TOP, TOP_ELEMENTS
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS
 
 __all__ = ["VECTOR_INSTRUCTIONS", "VectorGenerator"]
 
@@ -48,7 +48,8 @@ class VectorGenerator:
         made = getattr(self, f"_{name}")(count, accesses, fields)
         if not made or None in accesses.values():
             return None
-        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
+        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
+                              "stream_shuffle", "transpose")
         bits = any(OPERATORS[fields[op]] in BITWISE for op in ("op0", "op1") if op in fields)
         special = counts and not bits and accesses["result"].format not in INT_FORMATS and self._chance(0.5)
         writes = self._together(self._writes)
@@ -313,4 +314,38 @@ class VectorGenerator:
         if accesses["data"] is None:
             return False
         self._result([accesses["data"].format], count, accesses)
+        return True
+
+    def _stream_shuffle(self, count, accesses, fields):
+        group = min(SHUFFLE_GROUP, self._core.rows)
+        if self._core.rows % group:
+            return False
+        self._partitions = group * int(self._random.integers(1, self._core.rows // group + 1))
+        fields |= {f"mask{index}": SHUFFLE_KEEPS if self._chance(0.2) else int(self._random.integers(group))
+                   for index in range(SHUFFLE_GROUP)}
+        self._operand("data", list(FORMATS), count, accesses, psum=self._partitions <= self._core.cols)
+        if accesses["data"] is None:
+            return False
+        self._operand("result", [accesses["data"].format], count, accesses, psum=self._partitions <= self._core.cols)
+        return True
+
+    def _transpose(self, count, accesses, fields):
+        sides = self._partitions, int(self._random.integers(1, min(SHUFFLE_GROUP, self._core.rows, self._core.cols) + 1))
+        if max(sides) > min(SHUFFLE_GROUP, self._core.rows):
+            return False
+        self._operand("data", list(FORMATS), sides[1], accesses)
+        self._partitions = sides[1]
+        if accesses["data"] is None:
+            return False
+        self._operand("result", [accesses["data"].format], sides[0], accesses)
+        return True
+
+    def _tensor_partition_reduce(self, count, accesses, fields):
+        bits = self._chance(0.25)
+        self._operators(fields, op0=[name for name in REDUCTIONS if (name in BITWISE) == bits])
+        fields["average"] = int(OPERATORS[fields["op0"]] == "add" and self._chance(0.5))
+        names = self._formats(bits)
+        self._operand("data", names, count, accesses)
+        self._partitions = 1
+        self._operand("result", names, count, accesses)
         return True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from .errors import SpecError, choices
 from .fields import pack_fields, unpack_fields
 from .formats import FORMATS
-from .vector import OPERATORS
+from .vector import OPERATORS, SHUFFLE_GROUP
 
 __all__ = ["COMPARISONS", "DIMENSIONS", "FIELD_NAMES", "HEADER", "HEADER_BITS", "INSTRUCTION_BYTES", "OPCODES", "OWN_BITS",
            "PATTERN", "PATTERNS", "PATTERN_BITS", "REGISTERS", "SEMAPHORES", "SPACES", "STREAMS", "UPDATES",
@@ -171,6 +171,14 @@ OPCODES = {opcode.name: opcode for opcode in (
     Opcode("rng", 0x53, ("vector",), ("result",), (), "result = random bits (N12)"),
     Opcode("dropout", 0x54, ("vector",), ("data", "result"), _SCALAR0,
            "result = 0 with probability scalar0, else data (N12)"),
+    Opcode("stream_shuffle", 0x55, ("vector",), ("data", "result"),
+           tuple((f"mask{index}", 8, "partition of data, in its group, that goes here; 255: nothing does")
+                 for index in range(SHUFFLE_GROUP)),
+           "result = data with the partitions of each group exchanged"),
+    Opcode("transpose", 0x56, ("vector",), ("data", "result"), (), "result = data with partitions and elements exchanged"),
+    Opcode("tensor_partition_reduce", 0x57, ("gpsimd",), ("data", "result"),
+           (_OP0, ("average", 1, "divide the sum by the number of partitions")),
+           "result = data reduced by op0 across partitions (N8)"),
 )}
 """Every opcode by name. 0x40 to 0x7f are for the vector engine; kept are 0x80 to 0x9f for the scalar engine, 0xa0 to 0xbf for
 gpsimd, 0xc0 to 0xcf for collectives; up to three access patterns and 256 bits of own fields are there for them."""

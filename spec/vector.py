@@ -1,7 +1,7 @@
 """What the vector engine can be asked to do: operators, which of them go together, and what an instruction may name."""
 
 __all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "RANDOM_START", "RANDOM_WEYL", "SEED_DISCARDS",
-           "SEED_MULTIPLIER", "TOP", "TOP_ELEMENTS", "is_bitwise"]
+           "SEED_MULTIPLIER", "SHUFFLE_GROUP", "SHUFFLE_KEEPS", "TOP", "TOP_ELEMENTS", "is_bitwise"]
 
 ARITHMETIC = ("bypass", "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
               "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min")
@@ -40,6 +40,14 @@ SEED_MULTIPLIER = 0x9E37_79B9
 
 SEED_DISCARDS = 32
 """Draws that seeding throws away, so that seeds and numbers that differ by a bit are mixed; our own choice."""
+
+
+SHUFFLE_GROUP = 32
+"""Partitions of a group within which they are exchanged, and the most that a transpose has on a side (public); less where the array
+has less rows."""
+
+SHUFFLE_KEEPS = 255
+"""Entry of a mask that leaves the result's partition as it is (public)."""
 
 
 def is_bitwise(name):

@@ -22,7 +22,7 @@ OVERHEAD = 100
 """Cycles of an instruction that do not depend on its length, from its stream's start to its halt, of four partitions."""
 
 
-def program(rng, formats, made):
+def program(rng, formats, made, stream="vector"):
     """Fill the memories and run instructions of 16 elements whose results lie side by side."""
     bench().fill(rng, formats)
     placed = []
@@ -32,7 +32,7 @@ def program(rng, formats, made):
             accesses["result"] = replace(accesses["result"], offset=RESULTS + PART * (number % 16))
         placed.append(replace(one, accesses=accesses))
     for first in range(0, len(placed), 16):
-        bench().run(*placed[first:first + 16])
+        bench().run(*placed[first:first + 16], stream=stream)
 
 
 @pytest.mark.parametrize("formats", CLASSES, ids="-".join)
@@ -183,6 +183,35 @@ def test_dropout(rng, name):
                            *(instruction("dropout", {"data": name, "result": name}, 16, scalar0=word) for word in words)])
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_shuffles_and_transposes(rng, name):
+    masks = [dict(zip((f"mask{index}" for index in range(4)), mask)) for mask in ((3, 2, 1, 0), (1, 1, 255, 2), (255, 0, 3, 3))]
+    program(rng, (name,), [
+        *(instruction("stream_shuffle", {"data": name, "result": name}, 16, **mask) for mask in masks),
+        *(transpose(name, partitions, elements) for partitions in (1, 3, 4) for elements in (1, 2, 4))])
+
+
+def transpose(name, partitions, elements):
+    """Of so many partitions and elements."""
+    made = instruction("transpose", {"data": name, "result": name}, elements, partitions=partitions)
+    result = replace(made.accesses["result"], partitions=elements, dims=((1, partitions),))
+    return replace(made, accesses={**made.accesses, "result": result})
+
+
+@pytest.mark.parametrize("formats", CLASSES, ids="-".join)
+def test_reductions_across_partitions(rng, formats):
+    whole, made = (f"int{FORMATS[formats[0]].width}",) * 3, []
+    for operator in REDUCTIONS:
+        names = whole if operator in BITWISE else formats
+        for partitions in range(1, CORE.rows + 1):
+            for average in range(1 + (operator == "add")):
+                one = instruction("tensor_partition_reduce", {"data": names[0], "result": names[2]}, 16, partitions=partitions,
+                                  op0=operator, average=average)
+                result = replace(one.accesses["result"], partitions=1)
+                made.append(replace(one, accesses={**one.accesses, "result": result}))
+    program(rng, formats[:1], made, "gpsimd")
+
+
 def test_memset(rng):
     program(rng, ("fp32",), [instruction("memset", {"result": name}, 16, value=int(rng.integers(1 << 32))) for name in FORMATS])
 
@@ -218,7 +247,7 @@ PACE = [
     ("scalar_tensor_tensor", BF16, 1, {"op0": "subtract", "op1": "multiply"}),
     ("scalar_tensor_tensor", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_tensor_scan", FP32, 2, {"op0": "multiply", "op1": "add"}),
     ("tensor_scalar_cumulative", FP32, 1, {"op0": "add", "op1": "add"}), ("tensor_copy_predicated", FP32, 1, {}),
-    ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("rng", FIND, 1, {}), ("dropout", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
+    ("select", FP32, 1, {}), ("range_select", FP32, 1, {}), ("memset", FP32, 1, {}), ("rng", FIND, 1, {}), ("dropout", FP32, 1, {}), ("stream_shuffle", FP32, 1, {}), ("iota", FP32, 1, {}), ("affine_select", FP32, 1, {}),
     ("reciprocal", FP32, 8, {}), ("max8", FP32, 1, {"dims": {"result": ((1, 8),)}}), ("tensor_scalar_reduce", FP32, 1, {"op0": "add", "op1": "add"}),
     ("find_index8", FIND, 1, {"dims": {"values": ((1, 8),), "result": ((1, 8),)}}), ("match_replace8", FP32, 1, {"dims": {"values": ((1, 8),)}}),
     ("tensor_reduce", FP32, 1, {"op0": "add", "axes": 1, "dims": {"result": ((1, 1),)}})]

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from spec.formats import FORMAT_CODES
 from spec.isa import DIMENSIONS
 from spec.memory import OFFSET_BITS, PARTITION_BITS
+from spec.vector import SHUFFLE_GROUP
 
 from ..arith.convert import Convert
 from ..arith.reciprocal import Reciprocal
@@ -67,26 +68,38 @@ class VectorControl(wiring.Component):
         ``loads.row`` is for one lane.
     partitions : Out
         How many lanes work.
+    level, sources : Out
+        Where lanes are joined: by 2^level lanes further on, and how many have anything.
+    exchange : Out
+        Whose collected element the lanes get.
+    shuffles : Out(1), mask : Out
+        Results go to other lanes.
     enable, setting, token, join, target : Out
         See :class:`hdl.vector.lane.VectorLane`.
     write : Out(write_layout), write_ready : In(1)
     """
 
-    module_name = "onc_vector_control"
+    @property
+    def module_name(self):
+        return f"onc_vector_control_{self._levels}"
 
-    def __init__(self):
+    def __init__(self, lanes):
+        self._levels = max(1, (lanes - 1).bit_length())
         super().__init__({
             "i": In(stream.Signature(task_layout)), "done": Out(1), "busy": Out(1), "sbuf": Out(read_layout), "sbuf_ready": In(1),
             "psum": Out(read_layout), "psum_ready": In(1), "sbuf_arrives": Out(PARTITION_BITS),
             "psum_arrives": Out(PARTITION_BITS), "loads": Out(loads_layout), "row_lane": Out(PARTITION_BITS),
-            "partitions": Out(PARTITION_BITS + 1), "enable": Out(1),
+            "partitions": Out(PARTITION_BITS + 1), "enable": Out(1), "level": Out(range(self._levels)),
+            "sources": Out(PARTITION_BITS + 1), "exchange": Out(range(SHUFFLE_GROUP)), "shuffles": Out(1),
+            "mask": Out(data.ArrayLayout(8, SHUFFLE_GROUP)),
             "setting": Out(setting_layout), "token": Out(token_layout), "join": Out(join_layout), "target": Out(FORMAT_BITS),
             "write": Out(write_layout), "write_ready": In(1)})
 
     def elaborate(self, platform):
         m = Module()
         task = Signal(task_layout, reset_less=True)
-        m.d.comb += [self.setting.eq(task.setting), self.partitions.eq(task.partitions),
+        m.d.comb += [self.setting.eq(task.setting), self.partitions.eq(task.partitions), self.sources.eq(task.sources),
+                     self.shuffles.eq(task.shuffles), self.mask.eq(task.mask),
                      self.enable.eq(~self.write.valid | self.write_ready)]
         begins, run = Signal(), Signal()
         scalar_read, scalar_number = Signal(), Signal()
@@ -212,21 +225,28 @@ class VectorControl(wiring.Component):
         m.d.comb += [convert.bits.eq(position), convert.source.eq(FORMAT_CODES["int32"]), convert.target.eq(FORMAT_CODES["fp32"]),
                      self.token.eq(entered), self.token.position.eq(convert.o)]
         with m.If(self.enable):
-            m.d.sync += [entered.valid.eq(advance), entered.affine.eq(Mux(task.setting.finds, position, affine.at)), entered.first.eq(~beyond),
+            m.d.sync += [entered.valid.eq(advance), 
+                         entered.affine.eq(Mux(task.setting.finds | task.setting.collects, position, affine.at)), entered.first.eq(~beyond),
                          entered.partial.eq(partial), entered.half.eq(half),
                          entered.byte0.eq(Mux(task.source0.psum, 0, odometers[0].at[:LANE_BITS])),
                          entered.byte1.eq(Mux(task.source1.psum, 0, Mux(ready, byte_ahead, odometers[1].at[:LANE_BITS])))]
             with m.If(pause != 0):
                 m.d.sync += pause.eq(pause - 1)
         with m.If(advance):
-            m.d.sync += pause.eq(Mux(task.setting.divides, Reciprocal.interval - 1, task.setting.scans))
+            m.d.sync += pause.eq(Mux(task.setting.divides, Reciprocal.interval - 1,
+                                     Mux(task.setting.spans, self._levels - 1, task.setting.scans)))
             m.d.sync += [partial.eq(Mux(group_ends, 0, partial + 1)),
                          beyond.eq(~group_ends & (beyond | (partial == PARTIALS - 1))),
                          half.eq(half ^ group_ends), position.eq(position + 1)]
         with m.If(begins):
             m.d.sync += [partial.eq(0), beyond.eq(0), half.eq(0), position.eq(task.start)]
         group = Signal(_group_layout)
-        gathers = task.setting.reduces | task.setting.reduces_results | task.setting.sorts | task.setting.finds
+        setting = task.setting
+        gathers = setting.reduces | setting.reduces_results | setting.sorts | setting.finds | setting.collects
+        waits = Signal(2)
+        with m.If(self.enable):
+            # A token meets the first operator two stages on; from there its lanes are joined, a level a cycle.
+            m.d.sync += [waits.eq(Cat(entered.valid, waits)), self.level.eq(Mux(waits[0], 0, self.level + 1))]
         m.d.comb += group.eq(Cat(advance & group_ends & gathers, last,
                                  Mux(beyond, PARTIALS - 1, partial), half))
         return advance, last, group
@@ -235,7 +255,7 @@ class VectorControl(wiring.Component):
         """Starts when a group's last element is in its running result; gives what ends a group."""
         stages = [Signal(_group_layout, name=f"ends_{stage}") for stage in range(5)]
         ends = Signal()
-        current, step, join = Signal(_group_layout), Signal(range(PARTIALS)), self.join
+        current, step, join = Signal(_group_layout), Signal(range(SHUFFLE_GROUP)), self.join
         with m.If(self.enable):
             m.d.sync += [later.eq(sooner) for sooner, later in zip([group, *stages], stages)]
             with m.If(stages[-1].valid):
@@ -254,9 +274,12 @@ class VectorControl(wiring.Component):
                                 m.d.comb += [join.a.eq(a), join.b.eq(b), join.forward_a.eq(forward_a),
                                              join.forward_b.eq(forward_b), join.final.eq(number == len(steps) - 1)]
         m.d.comb += ends.eq(join.final)
-        with m.If(task.setting.sorts | task.setting.finds):
+        with m.If(task.setting.sorts | task.setting.finds | task.setting.collects):
             # One after the other, as they are.
-            m.d.comb += [join.a.eq(step), join.single.eq(1), join.final.eq(1), ends.eq(step == PARTIALS - 1)]
+            results = Mux(task.setting.collects, task.sources, PARTIALS)
+            m.d.comb += [join.a.eq(step), join.single.eq(1), join.final.eq(1), ends.eq(step + 1 == results)]
+        with m.If(self.enable):
+            m.d.sync += self.exchange.eq(step)
         joined = Signal(_result_layout)
         with m.If(join.valid & join.final):
             m.d.comb += joined.eq(Cat(Const(1, 1), current.last & ends, task.setting.reduces_results))
@@ -268,11 +291,12 @@ class VectorControl(wiring.Component):
         ended = Signal()
         with m.If(self.enable):
             # Nothing of it may be set where there is no result: what ends a group joins in below.
-            none = task.setting.reduces | task.setting.sorts | task.setting.finds
+            none = task.setting.reduces | task.setting.sorts | task.setting.finds | task.setting.collects
             enters = Mux(advance & ~none, Cat(Const(1, 1), last & ~task.setting.reduces_results, Const(0, 1)), 0)
             late = [Signal(_result_layout, name=f"late_{stage}") for stage in range(DIVISION_DELAY)]
             m.d.sync += [later.as_value().eq(sooner) for sooner, later in zip([enters, *late], late)]
-            m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], enters))
+            joining = late[self._levels - 2] if self._levels > 1 else enters
+            m.d.sync += stages[0].eq(Mux(task.setting.divides, late[-1], Mux(task.setting.spans, joining, enters)))
             for stage, (sooner, later) in enumerate(zip(stages, stages[1:])):
                 meets = sooner.as_value() | joined.as_value() if stage == _JOINS_AT else sooner.as_value()
                 m.d.sync += later.as_value().eq(meets)

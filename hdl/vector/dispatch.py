@@ -3,13 +3,14 @@
 from functools import reduce
 from operator import or_
 
+import numpy as np
 from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, SPACES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SEED_DISCARDS, SEED_MULTIPLIER, TOP, TOP_ELEMENTS
+from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SEED_DISCARDS, SEED_MULTIPLIER, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS
 
 from ..control.layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 from ..control.sequencer import OFFSET_SHAPE
@@ -24,12 +25,13 @@ _COMPARISON_OPERATORS = dict(zip(COMPARISONS, ("equal", "not_equal", "less", "le
 _ALLOWED = {
     ("tensor_tensor", "op0"): OPERATORS[1:], ("tensor_scalar", "op0"): OPERATORS, ("tensor_scalar", "op1"): OPERATORS,
     **{(name, op): ARITHMETIC for name in ("scalar_tensor_tensor", "tensor_tensor_scan") for op in ("op0", "op1")},
-    ("tensor_reduce", "op0"): REDUCTIONS, ("tensor_scalar_reduce", "op0"): ARITHMETIC,
+    ("tensor_reduce", "op0"): REDUCTIONS, ("tensor_partition_reduce", "op0"): REDUCTIONS, ("tensor_scalar_reduce", "op0"): ARITHMETIC,
     ("tensor_scalar_reduce", "op1"): tuple(name for name in REDUCTIONS if name in ARITHMETIC),
     ("tensor_scalar_cumulative", "op0"): ARITHMETIC,
     ("tensor_scalar_cumulative", "op1"): ("add", "subtract", "multiply", "maximum", "minimum")}
 _PLACES = {"data": "source0", "operand": "source1", "predicate": "source1", "values": "source1"}
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout")
+_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
+              "stream_shuffle", "transpose")
 """Instructions that do not count NaN and infinite results."""
 
 
@@ -66,7 +68,7 @@ class VectorDispatch(wiring.Component):
     module_name = "onc_vector_dispatch"
 
     def __init__(self, core):
-        self._core = core
+        self._core, self._group = core, min(SHUFFLE_GROUP, core.rows)
         super().__init__({
             "issue": In(stream.Signature(instruction_layout)), "offsets": In(OFFSET_SHAPE).array(3), "accepted": Out(1),
             "refused": Out(CAUSE_BITS), "task": Out(stream.Signature(task_layout)), "written": In(core.psum_banks),
@@ -203,14 +205,19 @@ class VectorDispatch(wiring.Component):
                         wrong.append(~_is_one_of(patterns[1].format, ("uint8", "uint16", "uint32"), FORMAT_CODES))
                     if name == "find_index8":
                         wrong.append(~_is_one_of(patterns[2].format, ("uint16", "uint32"), FORMAT_CODES))
-                    if name in ("tensor_copy_predicated", "dropout"):
+                    if name in ("tensor_copy_predicated", "dropout", "stream_shuffle", "transpose"):
                         wrong.append(patterns[0].format != patterns[opcode.accesses.index("result")].format)
                     if name == "set_rng_seed":
                         wrong.append(~_is_one_of(patterns[0].format, ("int32", "uint32"), FORMAT_CODES))
+                    if name == "stream_shuffle":
+                        wrong += [(fields[f"mask{index}"] >= self._group) & (fields[f"mask{index}"] != SHUFFLE_KEEPS)
+                                  for index in range(self._group)]
+                    if name == "tensor_partition_reduce":
+                        wrong.append(fields.average & (fields.op0 != OPERATORS.index("add")))
                     if name == "rng":
                         wrong.append(~is_integer[0])
                     bits = self._bits(name, fields)
-                    if name in ("tensor_tensor", "tensor_scalar", "tensor_reduce"):
+                    if name in ("tensor_tensor", "tensor_scalar", "tensor_reduce", "tensor_partition_reduce"):
                         wrong.append(bits & ~Cat(is_integer[:count]).all())
                         wrong += [bits & (sizes[index] != sizes[0]) for index in range(1, count)]
                     if name == "tensor_scalar":
@@ -253,6 +260,16 @@ class VectorDispatch(wiring.Component):
             accesses, here = OPCODES[name].accesses, self._is(instruction, name)
             if name == "set_rng_seed":
                 wrong.append(here & (counts[0] != 1))
+            if name == "transpose":
+                sides = counts[0], patterns[0].partitions
+                wrong.append(here & ((counts[1] != sides[1]) | (patterns[1].partitions != sides[0])
+                                     | (sides[0] > self._group) | (sides[1] > self._group)))
+                continue
+            if name == "tensor_partition_reduce":
+                wrong.append(here & ((counts[1] != counts[0]) | (patterns[1].partitions != 1)))
+                continue
+            if name == "stream_shuffle":
+                wrong.append(here & (patterns[0].partitions % self._group != 0))
             for index in range(1, len(accesses)):
                 other = counts[index] != counts[0]
                 if accesses[index] == "reduced":
@@ -308,7 +325,7 @@ class VectorDispatch(wiring.Component):
         """What is peculiar to an operation."""
         setting, patterns = task.setting, instruction.patterns
         bits = self._bits(name, fields)
-        if name in ("tensor_tensor", "tensor_scalar", "tensor_reduce"):
+        if name in ("tensor_tensor", "tensor_scalar", "tensor_reduce", "tensor_partition_reduce"):
             yield raw.eq(bits)
         match name:
             case "tensor_tensor":
@@ -347,6 +364,17 @@ class VectorDispatch(wiring.Component):
                 yield setting.divides.eq(1)
             case "max8":
                 yield from (setting.sorts.eq(1), task.axes.eq(DIMENSIONS))
+            case "stream_shuffle":
+                yield from (raw.eq(1), task.shuffles.eq(1),
+                            *(entry.eq(fields[f"mask{index}"]) for index, entry in enumerate(task.mask)))
+            case "transpose":
+                yield from (raw.eq(1), setting.collects.eq(1), task.axes.eq(DIMENSIONS), task.partitions.eq(patterns[1].partitions),
+                            task.sources.eq(patterns[0].partitions))
+            case "tensor_partition_reduce":
+                yield from (setting.spans.eq(1), task.partitions.eq(1), task.sources.eq(patterns[0].partitions),
+                            task.scalars[1].value.eq(self._parts(patterns[0].partitions)))
+                with_average = Mux(fields.average, OPERATORS.index("multiply"), OPERATORS.index("bypass"))
+                yield setting.op1.eq(with_average)
             case "set_rng_seed":
                 # A row for each partition; afterwards draws along the result's counts.
                 yield from (raw.eq(1), task.affine.eq(1), task.multiplier.eq(SEED_MULTIPLIER),
@@ -373,6 +401,11 @@ class VectorDispatch(wiring.Component):
         stored = {"finds": 0, "replaces": 0, "format0": own.format1, "size0": own.size1}
         yield from (given.setting[name].eq(Mux(values, value, own[name])) for name, value in stored.items())
         yield from (given.setting.draws.eq(own.draws | discards), given.affine.eq(task.affine & ~discards))
+
+    def _parts(self, partitions):
+        """1 / P of so many partitions, as binary32."""
+        return Array(Const(int(np.float32(1 / max(1, count)).view(np.uint32)), 32)
+                     for count in range(max(self._core.rows, self._core.cols) + 1))[partitions]
 
     @staticmethod
     def _operand(m, operand, pattern, offset, size):

@@ -1,8 +1,10 @@
 """The vector engine: checks, control and lanes between the two buffers."""
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+
+from spec.vector import SHUFFLE_GROUP, SHUFFLE_KEEPS
 
 from ..control.layouts import CAUSE_BITS, instruction_layout
 from ..control.sequencer import OFFSET_SHAPE
@@ -64,7 +66,7 @@ class VectorEngine(wiring.Component):
         m = Module()
         core = self._core
         m.submodules.dispatch = place(platform, dispatch := VectorDispatch(core))
-        m.submodules.control = place(platform, control := VectorControl())
+        m.submodules.control = place(platform, control := VectorControl(self._lanes))
         connect(m, flipped(self.issue), dispatch.issue)
         connect(m, dispatch.task, control.i)
         m.d.comb += [
@@ -88,8 +90,38 @@ class VectorEngine(wiring.Component):
             m.d.comb += [lane.enable.eq(control.enable), lane.active.eq(active[index]), lane.sbuf.eq(sbuf[index]), lane.psum.eq(psum[index]),
                          lane.loads.eq(control.loads), lane.loads.row.eq(row), lane.setting.eq(control.setting),
                          lane.token.eq(control.token), lane.join.eq(control.join), lane.target.eq(control.target)]
-        self._write(m, control, lanes, active)
+        self._join(m, control, lanes)
+        shuffled, kept = self._exchange(m, control, lanes)
+        self._write(m, control, lanes, active & ~kept, shuffled)
         return m
+
+    def _join(self, m, control, lanes):
+        """Lane i is joined with lane i + 2^level; only where 2^level divides i does that lead to lane 0."""
+        for index, lane in enumerate(lanes):
+            with m.Switch(control.level):
+                for level in range((self._lanes - 1).bit_length()):
+                    other = index + (1 << level)
+                    if index % (2 << level) == 0 and other < self._lanes:
+                        with m.Case(level):
+                            m.d.comb += [lane.neighbor.eq(lanes[other].partner), lane.has_neighbor.eq(other < control.sources)]
+            m.d.comb += lane.begins_joining.eq(control.level == 0)
+
+    def _exchange(self, m, control, lanes):
+        """Collected elements go from the lane whose turn it is to the lanes of its group; results where the mask says. Gives the results,
+        and which lanes keep what they have."""
+        group, shuffled, kept = min(SHUFFLE_GROUP, self._core.rows), [], Signal(self._lanes)
+        bits = range(group)
+        for index, lane in enumerate(lanes):
+            column, first = index % group, index - index % group
+            source, result = Signal(bits, name=f"source_{index}"), Signal(32, name=f"result_{index}")
+            members = lanes[first:first + group]
+            m.d.comb += [
+                lane.exchanged.eq(Array(member.columns.word_select(column, 32) for member in members)[control.exchange]),
+                source.eq(Mux(control.shuffles, control.mask[column], column)),
+                result.eq(Array(member.o for member in members)[source]),
+                kept[index].eq(control.shuffles & (control.mask[column] == SHUFFLE_KEEPS))]
+            shuffled.append(result)
+        return shuffled, kept
 
     def _rotated(self, m, name, data, bits, partitions, first):
         """The word for each lane: that of its partition, counted from the operand's first one."""
@@ -105,7 +137,7 @@ class VectorEngine(wiring.Component):
             words.append(word)
         return words
 
-    def _write(self, m, control, lanes, active):
+    def _write(self, m, control, lanes, active, results):
         core, asked = self._core, control.write
         wanted = Signal(self._lanes)
         m.d.comb += [wanted.eq(active & Cat(lane.keep | ~asked.keeps for lane in lanes)),
@@ -113,12 +145,12 @@ class VectorEngine(wiring.Component):
         special = Cat(lane.special for lane in lanes) & Mux(asked.valid & control.write_ready & asked.counts_special, active, 0)
         m.d.sync += self.special.eq(sum(special))
         words, strobe = [], Signal(WORD_BITS // 8)
-        for index, lane in enumerate(lanes):
+        for index, result in enumerate(results):
             word = Signal(WORD_BITS, name=f"written_{index}")
             with m.Switch(asked.size):
                 for size in range(3):
                     with m.Case(size):
-                        m.d.comb += word.eq(lane.o[:8 << size].replicate(WORD_BITS >> 3 + size))
+                        m.d.comb += word.eq(result[:8 << size].replicate(WORD_BITS >> 3 + size))
             words.append(word)
         with m.Switch(asked.size):
             for size in range(3):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS
 from spec.isa import COMPARISONS
-from spec.vector import OPERATORS, RANDOM_START, RANDOM_WEYL
+from spec.vector import OPERATORS, RANDOM_START, RANDOM_WEYL, SHUFFLE_GROUP
 
 from ..arith.convert import Convert
 from ..arith.reciprocal import Reciprocal
@@ -66,6 +66,10 @@ class VectorLane(wiring.Component):
     join : In(join_layout)
     target : In(4)
         Format of the result, in the cycle in which a result enters its conversion, 5 after its token.
+    columns : Out(32 * 32), exchanged : In(32)
+        Elements that were collected; what comes from another lane in their place.
+    partner : Out(32), neighbor : In(32), has_neighbor : In(1), begins_joining : In(1)
+        What the lane has to be joined with others, and the other's, if there is one; in the first step it is the element.
     o : Out(32)
         Bits of the result in the low bits.
     keep : Out(1)
@@ -79,7 +83,8 @@ class VectorLane(wiring.Component):
     def __init__(self):
         super().__init__({
             "enable": In(1), "active": In(1), "sbuf": In(WORD_BITS), "psum": In(32), "loads": In(loads_layout), "setting": In(setting_layout),
-            "token": In(token_layout), "join": In(join_layout), "target": In(FORMAT_BITS), "o": Out(32), "keep": Out(1),
+            "token": In(token_layout), "join": In(join_layout), "target": In(FORMAT_BITS), "columns": Out(SHUFFLE_GROUP * 32),
+            "exchanged": In(32), "partner": Out(32), "neighbor": In(32), "has_neighbor": In(1), "begins_joining": In(1), "o": Out(32), "keep": Out(1),
             "special": Out(1)})
 
     def elaborate(self, platform):
@@ -114,7 +119,9 @@ class VectorLane(wiring.Component):
 
         # op0, or a step of joining.
         join = self.join
-        running = Array(Signal(32, name=f"running_{index}") for index in range(2 * PARTIALS))
+        registers = [Signal(32, name=f"running_{index}") for index in range(SHUFFLE_GROUP)]
+        running = Array(registers[:2 * PARTIALS])
+        self._collect(m, registers, tokens[2], x[0][0])
         m.submodules.alu0, m.submodules.alu1 = alu0, alu1 = VectorALU(), VectorALU()
         fraction = Signal(32)
         before, chosen, second, found = Signal(32), Signal(32), Signal(32), Signal()
@@ -127,7 +134,11 @@ class VectorLane(wiring.Component):
             second.eq(Mux(setting.scans, before, Mux(setting.operand_in_0, x[1][0], scalars[0]))),
             alu0.raw.eq(setting.raw | setting.finds),
         ]
-        with m.If(join.valid):
+        m.d.comb += self.partner.eq(Mux(self.begins_joining, x[0][0], alu0.o))
+        with m.If(setting.spans):
+            m.d.comb += [alu0.operator.eq(Mux(self.has_neighbor, setting.op0, _BYPASS)), alu0.a.eq(self.partner),
+                         alu0.b.eq(self.neighbor)]
+        with m.Elif(join.valid):
             m.d.comb += [
                 alu0.operator.eq(Mux(join.single, _BYPASS, setting.op1)),
                 alu0.a.eq(Mux(join.forward_a, alu0.o, running[Cat(join.a, join.half)])),
@@ -181,7 +192,7 @@ class VectorLane(wiring.Component):
         negated = Cat(alu0.o[:31], alu0.o[31] ^ (setting.negate & (alu0.o != _NAN)))
         in_range = (earlier[:31] != 0) & (alu1.o[:31] != 0)
         with m.If(joined.valid & joined.final):
-            m.d.sync += result.eq(negated)
+            m.d.sync += result.eq(Mux(setting.collects, self.exchanged, negated))
         with m.Elif(setting.ranges):
             m.d.sync += result.eq(_nan_made_canonical(Mux(in_range, x[0][2], setting.fill)))
         with m.Elif(setting.drops):
@@ -194,6 +205,14 @@ class VectorLane(wiring.Component):
             m.d.sync += result.eq(alu1.o)
         self._hand_on(m, result, keep)
         return m
+
+    def _collect(self, m, registers, token, element):
+        """Keep elements by their number, for other lanes."""
+        m.d.comb += self.columns.eq(Cat(registers))
+        with m.If(token.valid & self.setting.collects):
+            for index, register in enumerate(registers):
+                with m.If(token.affine[:(SHUFFLE_GROUP - 1).bit_length()] == index):
+                    m.d.sync += register.eq(element)
 
     def _sort(self, m, running, token, element):
         """Put an element at its place among the largest; those below it move on, and the last one is lost."""

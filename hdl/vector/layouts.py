@@ -4,6 +4,7 @@ from amaranth.lib import data
 
 from spec.isa import DIMENSIONS
 from spec.memory import PARTITION_BITS
+from spec.vector import SHUFFLE_GROUP
 
 from ..memory.local_access import SIZE_BITS
 from ..memory.odometer import walk_layout
@@ -22,6 +23,7 @@ setting_layout = data.StructLayout({
     "operand_in_0": 1, "operand_in_1": 1, "scans": 1, "cumulates": 1, "reduces": 1, "reduces_results": 1,
     "selects": 1, "by_predicate": 1, "inverts": 1, "comparison": 3, "affine_data": 1, "ranges": 1, "divides": 1, "sorts": 1,
     "stores": 1, "finds": 1, "replaces": 1, "seeds": 1, "draws": 1, "drops": 1,
+    "collects": 1, "spans": 1,
     "fill": 32, "negate": 1})
 """What holds for all elements of an instruction.
 
@@ -32,7 +34,7 @@ takes the place of the data; it is the affine value's ``comparison`` with 0, or 
 ``inverts`` it. ``affine_data``: the affine value is the data. ``ranges``: ``range_select``; ``divides``:
 ``reciprocal``; ``sorts``: ``max8``. ``stores``: elements become the running results; ``finds``, ``replaces``: ``find_index8`` and
 ``match_replace8``, whose values are these. ``seeds``: elements start the random numbers anew; ``draws``: these are the data;
-``drops``: ``dropout``."""
+``drops``: ``dropout``. ``collects``: elements are kept to leave by other lanes; ``spans``: op0 joins lanes."""
 
 token_layout = data.StructLayout({
     "valid": 1, "byte0": 3, "byte1": 3, "affine": 32, "position": 32, "first": 1, "partial": range(PARTIALS), "half": 1})
@@ -54,7 +56,9 @@ scalar_layout = data.StructLayout({"value": 32, "stored": 1, "partition": PARTIT
 task_layout = data.StructLayout({
     "setting": setting_layout, "partitions": PARTITION_BITS + 1, "source0": operand_layout, "source1": operand_layout,
     "result": operand_layout, "reduced": operand_layout, "scalars": data.ArrayLayout(scalar_layout, 2), "axes": 3,
-    "discards": 1, "more": 1, "affine": 1, "base": 32, "multiplier": 32, "affine_steps": data.ArrayLayout(32, DIMENSIONS), "start": 32,
+    "discards": 1, "more": 1, "sources": PARTITION_BITS + 1, "shuffles": 1,
+    "mask": data.ArrayLayout(8, SHUFFLE_GROUP), "affine": 1, "base": 32, "multiplier": 32, "affine_steps": data.ArrayLayout(32, DIMENSIONS), "start": 32,
     "keeps": 1, "count_special": 1})
 """A legal instruction. ``affine``: it has an affine value. ``keeps``: the result keeps its elements where the predicate does not
-hold. ``discards``: nothing is written; ``more``: the next task belongs to the same instruction."""
+hold. ``discards``: nothing is written; ``more``: the next task belongs to the same instruction. ``sources``: partitions of the data, where the result has others;
+``shuffles``: results go where ``mask`` says."""
