@@ -188,7 +188,7 @@ def test_shuffles_and_transposes(rng, name):
     masks = [dict(zip((f"mask{index}" for index in range(4)), mask)) for mask in ((3, 2, 1, 0), (1, 1, 255, 2), (255, 0, 3, 3))]
     program(rng, (name,), [
         *(instruction("stream_shuffle", {"data": name, "result": name}, 16, **mask) for mask in masks),
-        *(transpose(name, partitions, elements) for partitions in (1, 3, 4) for elements in (1, 2, 4))])
+        *(transpose(name, partitions, elements) for partitions in (1, 3, 4) for elements in (1, 2, 3, 4))])
 
 
 def transpose(name, partitions, elements):

@@ -277,7 +277,7 @@ class VectorControl(wiring.Component):
         with m.If(task.setting.sorts | task.setting.finds | task.setting.collects):
             # One after the other, as they are.
             results = Mux(task.setting.collects, task.sources, PARTIALS)
-            m.d.comb += [join.a.eq(step), join.single.eq(1), join.final.eq(1), ends.eq(step + 1 == results)]
+            m.d.comb += [join.a.eq(step), join.forward_a.eq(0), join.single.eq(1), join.final.eq(1), ends.eq(step + 1 == results)]
         with m.If(self.enable):
             m.d.sync += self.exchange.eq(step)
         joined = Signal(_result_layout)
