@@ -169,6 +169,24 @@ def test_the_eight_largest_are_found_and_replaced(core):
     assert ((later == 0xFFFF) | (later < 20)).all() and (later == 0xFFFF).any()
 
 
+def test_partitions_are_exchanged_and_reduced(core):
+    """numpy's take and transpose are the referees, and for the sum binary32 additions pair by pair."""
+    data = numbers(core, 0, 4).copy()
+    masks = " ".join(f"mask{index}={value}" for index, value in enumerate((2, 0, 255, 2, *[0] * 28)))
+    before = at(core, 64, 4).copy()
+    run(f"""stream_shuffle data=sbuf[0+4, 0, fp32, 1*4] result=sbuf[0+4, 64, fp32, 1*4] {masks}
+            transpose data=sbuf[0+4, 0, fp32, 1*3] result=sbuf[0+3, 128, fp32, 1*4]""", core)
+    shuffled, turned = at(core, 64, 4), at(core, 128, 4)[:3]
+    assert np.array_equal(shuffled[[0, 1, 3]], data[[2, 0, 2]]) and np.array_equal(shuffled[2], before[2])
+    assert np.array_equal(turned, data[:, :3].T)
+    reduce = "tensor_partition_reduce data=sbuf[0+{}, 0, fp32, 1*4] result=sbuf[0+1, 192, fp32, 1*4] op0=add average={}"
+    for partitions, expected in ((4, (data[0] + data[1]) + (data[2] + data[3])), (3, (data[0] + data[1]) + data[2])):
+        for average in (0, 1):
+            run(reduce.format(partitions, average), core, "gpsimd")
+            wanted = expected * (np.float32(1) / np.float32(partitions)) if average else expected
+            assert np.array_equal(at(core, 192, 4)[0], wanted)
+
+
 COPY = "tensor_copy data=sbuf[0+4, 0, fp32, 1*8] result=sbuf[0+4, 64, fp32, 1*8]"
 
 
