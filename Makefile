@@ -39,7 +39,7 @@ $(VENV)/ready: requirements.lock
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
 
-demo: $(VENV)/ready ## classify handwritten digits on the RTL tensor engine, every bit checked
+demo: $(VENV)/ready ## classify handwritten digits on the RTL core, every bit checked
 	@$(RUN) sim.demo $(SELECTION)
 
 gemm: $(VENV)/ready ## one product M x N x K in FORMAT, memory to memory, on the RTL core of CONFIG; TIMELINE=yes draws it
@@ -51,7 +51,7 @@ softmax: $(VENV)/ready ## masked softmax and statistics of rows on the vector en
 fuzz: $(VENV)/ready ## PROGRAMS=100 random programs from SEED=1 on the RTL and the golden core of a small preset
 	@$(RUN) sim.fuzz PROGRAMS=$(PROGRAMS) SEED=$(or $(SEED),1)
 
-test: $(VENV)/ready ## run the tests (at most 12 minutes on two cores)
+test: $(VENV)/ready ## run the tests (10 to 25 minutes on two cores)
 	@$(RUN) pytest
 
 test-long: $(VENV)/ready ## run the tests and the long campaigns

@@ -6,7 +6,7 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS, is_bitwise
+from spec.vector import ARITHMETIC, BITWISE, MOST_ELEMENTS, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS, UNCOUNTED, is_bitwise
 
 from . import vector
 from .formats import convert, decode, storage_dtype
@@ -23,8 +23,6 @@ _OPERATORS = {
     "tensor_scalar_reduce": [ARITHMETIC, [name for name in REDUCTIONS if not is_bitwise(name)]],
     "tensor_scalar_cumulative": [ARITHMETIC, ("add", "subtract", "multiply", "maximum", "minimum")]}
 """What op0 and op1 may be."""
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
-              "stream_shuffle", "transpose")
 _READS = ("data", "operand", "predicate", "values")
 
 
@@ -79,7 +77,7 @@ def _wrong_fields(instruction, group):
         (name == "tensor_reduce" and bits and fields["negate"], "bits negated"),
         (any(fields[f"{scalar}_partition"] and not fields[f"{scalar}_stored"] for scalar in _scalar_names(fields)),
          "a partition of a scalar that is not stored"),
-        (instruction.count_special and (name in _UNCOUNTED or bits or accesses["result"].format in INT_FORMATS),
+        (instruction.count_special and (name in UNCOUNTED or bits or accesses["result"].format in INT_FORMATS),
          "count_special"),
     ]
     return next((words for wrong, words in complaints if wrong), None)

@@ -6,7 +6,8 @@ import numpy as np
 
 from spec.formats import FORMATS, INT_FORMATS
 from spec.isa import DIMENSIONS, OPCODES, VECTOR_CODES, Access, Instruction
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS
+from spec.vector import (ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS,
+                         UNCOUNTED)
 
 __all__ = ["VECTOR_INSTRUCTIONS", "VectorGenerator"]
 
@@ -48,8 +49,7 @@ class VectorGenerator:
         made = getattr(self, f"_{name}")(count, accesses, fields)
         if not made or None in accesses.values():
             return None
-        counts = name not in ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
-                              "stream_shuffle", "transpose")
+        counts = name not in UNCOUNTED
         bits = any(OPERATORS[fields[op]] in BITWISE for op in ("op0", "op1") if op in fields)
         special = counts and not bits and accesses["result"].format not in INT_FORMATS and self._chance(0.5)
         writes = self._together(self._writes)

@@ -1,7 +1,8 @@
 """What the vector engine can be asked to do: operators, which of them go together, and what an instruction may name."""
 
 __all__ = ["ARITHMETIC", "BITWISE", "MOST_ELEMENTS", "OPERATORS", "REDUCTIONS", "RANDOM_START", "RANDOM_WEYL", "SEED_DISCARDS",
-           "SEED_MULTIPLIER", "SHUFFLE_GROUP", "SHUFFLE_KEEPS", "TOP", "TOP_ELEMENTS", "is_bitwise"]
+           "SEED_MULTIPLIER", "SHUFFLE_GROUP", "SHUFFLE_KEEPS", "TOP", "TOP_ELEMENTS",
+           "UNCOUNTED", "is_bitwise"]
 
 ARITHMETIC = ("bypass", "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
               "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min")
@@ -48,6 +49,11 @@ has less rows."""
 
 SHUFFLE_KEEPS = 255
 """Entry of a mask that leaves the result's partition as it is (public)."""
+
+
+UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
+             "stream_shuffle", "transpose")
+"""Instructions that do not count NaN and infinite results."""
 
 
 def is_bitwise(name):

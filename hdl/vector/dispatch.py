@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from spec.formats import FLOAT_FORMATS, FORMAT_CODES, FORMATS, INT_FORMATS
 from spec.isa import COMPARISONS, DIMENSIONS, OPCODES, SPACES, VECTOR_CODES, Cause
-from spec.vector import ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SEED_DISCARDS, SEED_MULTIPLIER, SHUFFLE_GROUP, SHUFFLE_KEEPS, TOP, TOP_ELEMENTS
+from spec.vector import (ARITHMETIC, BITWISE, OPERATORS, REDUCTIONS, SEED_DISCARDS, SEED_MULTIPLIER, SHUFFLE_GROUP,
+                         SHUFFLE_KEEPS, TOP, TOP_ELEMENTS, UNCOUNTED)
 
 from ..control.layouts import CAUSE_BITS, instruction_layout, own_fields_layout
 from ..control.sequencer import OFFSET_SHAPE
@@ -30,9 +31,6 @@ _ALLOWED = {
     ("tensor_scalar_cumulative", "op0"): ARITHMETIC,
     ("tensor_scalar_cumulative", "op1"): ("add", "subtract", "multiply", "maximum", "minimum")}
 _PLACES = {"data": "source0", "operand": "source1", "predicate": "source1", "values": "source1"}
-_UNCOUNTED = ("memset", "iota", "tensor_copy", "tensor_copy_predicated", "find_index8", "set_rng_seed", "rng", "dropout",
-              "stream_shuffle", "transpose")
-"""Instructions that do not count NaN and infinite results."""
 
 
 def _any(conditions):
@@ -225,7 +223,7 @@ class VectorDispatch(wiring.Component):
                     if name == "tensor_reduce":
                         wrong += [(fields.axes < 1) | (fields.axes > DIMENSIONS), bits & fields.negate]
                     counts = Const(0, 1)
-                    if name not in _UNCOUNTED:
+                    if name not in UNCOUNTED:
                         result = patterns[opcode.accesses.index("result")].format
                         counts = ~bits & _is_one_of(result, FLOAT_FORMATS, FORMAT_CODES)
                     wrong.append(header.count_special & ~counts)
